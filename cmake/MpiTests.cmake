@@ -1,0 +1,15 @@
+# lockstep_mpi_tests(FILE): an executable of FILE; each of its doctest cases becomes one ctest test per rank count.
+# The rank counts are the first comment line of the file: "// ranks: 1 2 4".
+function(lockstep_mpi_tests source)
+  get_filename_component(name ${source} NAME_WE)
+  file(STRINGS ${source} ranks REGEX "^// ranks:" LIMIT_COUNT 1)
+  string(REGEX MATCHALL "[0-9]+" ranks "${ranks}")
+  add_executable(mpi_${name} ${source} $<TARGET_OBJECTS:mpi_main>)
+  target_link_libraries(mpi_${name} PRIVATE test_support)
+  set(list_file ${CMAKE_CURRENT_BINARY_DIR}/mpi_${name}_tests.cmake)
+  string(REPLACE ";" " " rank_list "${ranks}")
+  add_custom_command(TARGET mpi_${name} POST_BUILD BYPRODUCTS ${list_file}
+    COMMAND ${CMAKE_COMMAND} -DEXECUTABLE=$<TARGET_FILE:mpi_${name}> -DNAME=${name} "-DRANKS=${rank_list}" -DOUTPUT=${list_file}
+            -DMPIEXEC=${MPIEXEC_EXECUTABLE} -P ${PROJECT_SOURCE_DIR}/cmake/ListMpiTests.cmake VERBATIM)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list_file})
+endfunction()

@@ -1,0 +1,51 @@
+// A device and its kernels: plans for stateful operations, plain calls for pointwise ones. One level of inheritance:
+// CpuBackend (cpu/), CudaBackend (cuda/, later). Passed in everywhere, never global.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backend/loss_ops.h"
+#include "backend/optimizer_ops.h"
+#include "backend/plans.h"
+#include "backend/specs.h"
+#include "core/buffer.h"
+
+namespace lockstep {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;            // "cpu"
+  virtual Buffer allocate(size_t bytes) = 0;            // zeroed
+
+  // Pointwise on n floats.
+  virtual void copy(size_t n, const float* from, float* to) = 0;
+  virtual void fill(size_t n, float value, float* x) = 0;
+  virtual void add(size_t n, const float* a, const float* b, float* y) = 0;   // y = a + b; y may be a or b
+  virtual void relu_mask(size_t n, const float* y, const float* dy, float* dx) = 0;  // dx = y > 0 ? dy : 0; dx may be dy
+  // Copies between channel blocks: same shape, same dtype.
+  virtual void reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) = 0;
+
+  virtual const OptimizerOps& optimizer_ops() const = 0;
+
+  virtual std::unique_ptr<Conv2dPlan> plan_conv2d(const Conv2dSpec&) = 0;
+  virtual std::unique_ptr<LinearPlan> plan_linear(const LinearSpec&) = 0;
+  virtual std::unique_ptr<Pool2dPlan> plan_pool2d(const Pool2dSpec&) = 0;
+  virtual std::unique_ptr<BatchNormPlan> plan_batch_norm(const BatchNormSpec&) = 0;
+  virtual std::unique_ptr<LayerNormPlan> plan_layer_norm(const LayerNormSpec&) = 0;
+  virtual std::unique_ptr<GroupNormPlan> plan_group_norm(const GroupNormSpec&) = 0;
+  virtual std::unique_ptr<ActivationPlan> plan_activation(const ActivationSpec&) = 0;
+  virtual std::unique_ptr<SoftmaxPlan> plan_softmax(const SoftmaxSpec&) = 0;
+  virtual std::unique_ptr<DropoutPlan> plan_dropout(const DropoutSpec&) = 0;
+  virtual std::unique_ptr<LossPlan> plan_loss(const LossSpec&, int64_t batch, int64_t classes) = 0;
+};
+
+struct CpuOptions {
+  int threads = 1;                 // compute threads of this rank
+  bool winograd = true;            // let convolutions use Winograd where the library has it (faster, last digits differ)
+  bool small_kernels = true;       // own kernels for tiny linear layers (else oneDNN; for comparison)
+};
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+
+}  // namespace lockstep

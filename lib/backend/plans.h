@@ -1,0 +1,97 @@
+// Operations made once at bind time and run every step. All pointers are on the backend's device, activations in the
+// layout of their TensorDesc. `workspace` is scratch of workspace_bytes(), undefined between calls; `saved` of
+// saved_bytes() keeps what forward leaves for backward. Nothing here allocates after construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/specs.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// Shared by all plans; each adds forward and backward in its own terms.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual size_t workspace_bytes() const { return 0; }
+  virtual size_t saved_bytes() const { return 0; }
+};
+
+// y = activation(conv(x, w) + b). Cross-correlation as in PyTorch. Canonical weight [out][in/groups][kh][kw].
+class Conv2dPlan : public Plan {
+ public:
+  virtual TensorDesc output() const = 0;
+  virtual WeightFormatPtr weight_format() const = 0;  // also the gradient's format
+  virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
+  // dy is the gradient of the convolution's own output (before the activation).
+  virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
+  // dw, db (null without bias): overwritten, or added to when accumulate.
+  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate, void* workspace) = 0;
+};
+
+// y = activation(x w^T + b). Canonical weight [out][in].
+class LinearPlan : public Plan {
+ public:
+  virtual TensorDesc output() const = 0;
+  virtual WeightFormatPtr weight_format() const = 0;
+  virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
+  virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
+  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate, void* workspace) = 0;
+};
+
+class Pool2dPlan : public Plan {
+ public:
+  virtual TensorDesc output() const = 0;
+  virtual void forward(const float* x, float* y, void* saved) = 0;
+  // Overwrites dx. y is the forward output (read only where mask_relu).
+  virtual void backward(const float* dy, const float* y, float* dx, const void* saved) = 0;
+};
+
+// Per-channel normalisation. weight, bias: [C] or null without affine. running_*: [C], updated by training forward.
+class BatchNormPlan : public Plan {
+ public:
+  virtual void forward(const float* x, const float* weight, const float* bias, float* running_mean, float* running_var,
+                       float* batches_tracked, float* y, void* saved) = 0;
+  virtual void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
+                        bool accumulate, const void* saved, void* workspace) = 0;
+};
+
+class LayerNormPlan : public Plan {
+ public:
+  virtual void forward(const float* x, const float* weight, const float* bias, float* y, void* saved) = 0;
+  virtual void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
+                        bool accumulate, const void* saved, void* workspace) = 0;
+};
+
+class GroupNormPlan : public Plan {
+ public:
+  virtual void forward(const float* x, const float* weight, const float* bias, float* y, void* saved) = 0;
+  virtual void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
+                        bool accumulate, const void* saved, void* workspace) = 0;
+};
+
+// Elementwise. relu: backward reads y only; the others read x (and y where that is cheaper). dx may be dy.
+class ActivationPlan : public Plan {
+ public:
+  virtual void forward(const float* x, float* y) = 0;
+  virtual void backward(const float* x, const float* y, const float* dy, float* dx) = 0;
+};
+
+class SoftmaxPlan : public Plan {
+ public:
+  virtual void forward(const float* x, float* y) = 0;
+  virtual void backward(const float* y, const float* dy, float* dx) = 0;
+};
+
+// y = x * mask / (1-p), the mask from the counter stream `key` (element i depends on (key, i) only); dx = dy * mask / (1-p).
+class DropoutPlan : public Plan {
+ public:
+  virtual void forward(const float* x, float* y, uint64_t key, void* saved) = 0;
+  // keep[i] != 0: element i survives. For masks drawn elsewhere (PyTorch's own stream).
+  virtual void forward_with_mask(const float* x, float* y, const uint8_t* keep, void* saved) = 0;
+  virtual void backward(const float* dy, float* dx, const void* saved) = 0;
+};
+
+}  // namespace lockstep

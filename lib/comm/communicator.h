@@ -1,0 +1,35 @@
+// Collectives over the ranks of a run. Every rank calls every method in the same order with the same sizes; results are
+// the same bits on all ranks. Errors (a peer that failed, a wait beyond the time limit) are thrown as Error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.h"
+
+namespace lockstep {
+
+enum class ReduceOp { sum, min, max };
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual std::string_view name() const = 0;  // "serial", "shm", "mpi", ...
+  virtual int rank() const = 0;               // 0 .. size()-1
+  virtual int size() const = 0;               // world size
+
+  // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this object.
+  virtual Buffer allocate(size_t bytes) = 0;
+  // In place: values[i] = sum over ranks in rank order, ((r0 + r1) + r2) + ..., in float.
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce(std::span<double> values, ReduceOp op) = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  // The bytes of every rank, indexed by rank; lengths may differ.
+  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
+  virtual void barrier() = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+// All parameters in one flat arena, all gradients in another, sliced by parameter in the order in which backward
+// finishes them; buffers (running statistics) in a third. Slices start on 64-byte boundaries; the gaps stay zero.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/weight_format.h"
+#include "core/buffer.h"
+#include "core/shape.h"
+
+namespace lockstep {
+
+using ParameterId = int;  // index in registration order (PyTorch's parameters())
+using BufferId = int;
+
+struct Parameter {
+  std::string name;           // "conv1.weight"
+  Shape shape;                // canonical
+  WeightFormatPtr format;     // nullptr: canonical
+  size_t offset = 0;          // floats, in both arenas
+  size_t count = 0;           // stored floats
+  bool trainable = true;
+};
+
+struct ModelBuffer {
+  std::string name;           // "bn1.running_mean"
+  Shape shape;
+  size_t offset = 0, count = 0;
+};
+
+class ParameterStore {
+ public:
+  ParameterId add_parameter(std::string name, Shape shape);
+  BufferId add_buffer(std::string name, Shape shape);
+  void set_format(ParameterId id, WeightFormatPtr format);  // before lay_out
+  // Places every parameter: `finish_order` lists all ids as backward finishes them. `allocate` makes the gradient arena
+  // (a communicator's window); parameters and buffers are host memory.
+  void lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate);
+  bool laid_out() const { return laid_out_; }
+
+  std::span<const Parameter> parameters() const { return parameters_; }
+  std::span<const ModelBuffer> buffers() const { return buffers_; }
+  std::span<const ParameterId> arena_order() const { return order_; }
+  ParameterId find(const std::string& name) const;  // -1: none
+
+  std::span<float> values() const { return values_.as<float>(); }        // whole arena
+  std::span<float> gradients() const { return gradients_.as<float>(); }
+  std::span<float> buffer_values() const { return buffer_values_.as<float>(); }
+  std::span<float> value(ParameterId id) const;
+  std::span<float> gradient(ParameterId id) const;
+  std::span<float> buffer(BufferId id) const;
+
+  // Canonical copies (PyTorch layout).
+  std::vector<float> canonical_value(ParameterId id) const;
+  std::vector<float> canonical_gradient(ParameterId id) const;
+  void set_canonical(ParameterId id, std::span<const float> values);
+  int64_t total_parameters() const;  // canonical element count
+
+ private:
+  std::vector<float> canonical(const Parameter& p, std::span<const float> stored) const;
+  std::vector<Parameter> parameters_;
+  std::vector<ModelBuffer> buffers_;
+  std::vector<ParameterId> order_;
+  Buffer values_, gradients_, buffer_values_;
+  bool laid_out_ = false;
+};
+
+}  // namespace lockstep
