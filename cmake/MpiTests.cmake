@@ -1,11 +1,16 @@
 # lockstep_mpi_tests(FILE): an executable of FILE; each of its doctest cases becomes one ctest test per rank count.
-# The rank counts are the first comment line of the file: "// ranks: 1 2 4".
+# The file says its rank counts, "// ranks: 1 2 4", and the library it tests, "// links: comm".
 function(lockstep_mpi_tests source)
   get_filename_component(name ${source} NAME_WE)
   file(STRINGS ${source} ranks REGEX "^// ranks:" LIMIT_COUNT 1)
   string(REGEX MATCHALL "[0-9]+" ranks "${ranks}")
+  file(STRINGS ${source} links REGEX "^// links:" LIMIT_COUNT 1)
+  string(REGEX REPLACE "^// links: *([a-z]+).*" "lockstep_\\1" links "${links}")
   add_executable(mpi_${name} ${source} $<TARGET_OBJECTS:mpi_main>)
-  target_link_libraries(mpi_${name} PRIVATE test_support)
+  target_link_libraries(mpi_${name} PRIVATE test_support ${links} MPI::MPI_CXX)
+  if(TARGET lockstep)
+    add_dependencies(mpi_${name} lockstep)
+  endif()
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/mpi_${name}_tests.cmake)
   string(REPLACE ";" " " rank_list "${ranks}")
   add_custom_command(TARGET mpi_${name} POST_BUILD BYPRODUCTS ${list_file}
