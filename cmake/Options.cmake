@@ -2,7 +2,7 @@
 add_library(lockstep_options INTERFACE)
 target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/lib)
 # -ffp-contract=off: PyTorch's rounding is reproduced by writing std::fma where its kernels fuse, and nowhere else.
-target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wundef -ffp-contract=off
+target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wundef -Wno-missing-field-initializers -ffp-contract=off
                                                   -fno-math-errno -fopenmp-simd)
 if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_options INTERFACE -Werror)

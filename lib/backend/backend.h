@@ -16,14 +16,15 @@ namespace lockstep {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;            // "cpu"
-  virtual Buffer allocate(size_t bytes) = 0;            // zeroed
+  virtual std::string_view name() const = 0;  // "cpu"
+  virtual Buffer allocate(size_t bytes) = 0;  // zeroed
 
   // Pointwise on n floats.
   virtual void copy(size_t n, const float* from, float* to) = 0;
   virtual void fill(size_t n, float value, float* x) = 0;
-  virtual void add(size_t n, const float* a, const float* b, float* y) = 0;   // y = a + b; y may be a or b
-  virtual void relu_mask(size_t n, const float* y, const float* dy, float* dx) = 0;  // dx = y > 0 ? dy : 0; dx may be dy
+  virtual void add(size_t n, const float* a, const float* b, float* y) = 0;  // y = a + b; y may be a or b
+  virtual void relu_mask(size_t n, const float* y, const float* dy,
+                         float* dx) = 0;  // dx = y > 0 ? dy : 0; dx may be dy
   // Copies between channel blocks: same shape, same dtype.
   virtual void reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) = 0;
 
@@ -42,9 +43,9 @@ class Backend {
 };
 
 struct CpuOptions {
-  int threads = 1;                 // compute threads of this rank
-  bool winograd = true;            // let convolutions use Winograd where the library has it (faster, last digits differ)
-  bool small_kernels = true;       // own kernels for tiny linear layers (else oneDNN; for comparison)
+  int threads = 1;            // compute threads of this rank
+  bool winograd = true;       // let convolutions use Winograd where the library has it (faster, last digits differ)
+  bool small_kernels = true;  // own kernels for tiny linear layers (else oneDNN; for comparison)
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 

@@ -13,10 +13,10 @@ namespace lockstep {
 struct LossSpec {
   enum class Kind { cross_entropy, mse, l1, smooth_l1, bce_with_logits };
   Kind kind = Kind::cross_entropy;
-  double label_smoothing = 0;           // cross_entropy
-  std::vector<float> class_weights;     // cross_entropy: empty or one per class; bce: pos_weight, empty or one per output
-  int64_t ignore_index = -100;          // cross_entropy
-  double beta = 1;                      // smooth_l1
+  double label_smoothing = 0;        // cross_entropy
+  std::vector<float> class_weights;  // cross_entropy: empty or one per class; bce: pos_weight, empty or one per output
+  int64_t ignore_index = -100;       // cross_entropy
+  double beta = 1;                   // smooth_l1
 };
 
 // Mean loss = loss / weight. weight: cross_entropy: sum of the targets' class weights over non-ignored rows;
@@ -33,7 +33,8 @@ class LossPlan {
   // (cross_entropy: class probabilities). Throws Error for a class index out of range that is not ignore_index.
   virtual LossSums forward(const TensorView& output, const TensorView& target) = 0;
   // Also writes d_output = scale * d(sum loss)/d(output).
-  virtual LossSums forward_backward(const TensorView& output, const TensorView& target, double scale, float* d_output) = 0;
+  virtual LossSums forward_backward(const TensorView& output, const TensorView& target, double scale,
+                                    float* d_output) = 0;
 };
 
 }  // namespace lockstep

@@ -36,7 +36,8 @@ class OptimizerOps {
   // p: parameters (updated), g: gradients (read), the rest: state of the same length, null where unused.
   virtual void sgd(const SgdArgs&, size_t n, float* p, const float* g, float* momentum) const = 0;
   virtual void adam(const AdamArgs&, size_t n, float* p, const float* g, float* m, float* v, float* vmax) const = 0;
-  virtual void adadelta(const AdadeltaArgs&, size_t n, float* p, const float* g, float* square_avg, float* acc_delta) const = 0;
+  virtual void adadelta(const AdadeltaArgs&, size_t n, float* p, const float* g, float* square_avg,
+                        float* acc_delta) const = 0;
   virtual void rmsprop(const RmspropArgs&, size_t n, float* p, const float* g, float* square_avg, float* grad_avg,
                        float* momentum) const = 0;
   virtual void adagrad(const AdagradArgs&, size_t n, float* p, const float* g, float* sum) const = 0;
@@ -45,9 +46,10 @@ class OptimizerOps {
   virtual double sum_of_squares(size_t n, const float* x) const = 0;
   virtual double sum_of_abs(size_t n, const float* x) const = 0;
   virtual double sum_of_powers(size_t n, const float* x, double power) const = 0;  // sum |x|^power
-  virtual float max_abs(size_t n, const float* x) const = 0;                        // NaN if any is NaN
+  virtual float max_abs(size_t n, const float* x) const = 0;                       // NaN if any is NaN
   virtual void scale(size_t n, float* x, float factor) const = 0;
-  virtual void clamp(size_t n, float* x, float limit) const = 0;                    // to [-limit, limit], NaN stays
+  virtual void clamp(size_t n, float* x, float limit) const = 0;  // to [-limit, limit], NaN stays
+  virtual void fill(size_t n, float* x, float value) const = 0;   // initial state
 };
 
 }  // namespace lockstep

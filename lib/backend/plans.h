@@ -28,7 +28,8 @@ class Conv2dPlan : public Plan {
   // dy is the gradient of the convolution's own output (before the activation).
   virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
   // dw, db (null without bias): overwritten, or added to when accumulate.
-  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate, void* workspace) = 0;
+  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+                                void* workspace) = 0;
 };
 
 // y = activation(x w^T + b). Canonical weight [out][in].
@@ -38,7 +39,8 @@ class LinearPlan : public Plan {
   virtual WeightFormatPtr weight_format() const = 0;
   virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
   virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
-  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate, void* workspace) = 0;
+  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+                                void* workspace) = 0;
 };
 
 class Pool2dPlan : public Plan {
@@ -85,7 +87,8 @@ class SoftmaxPlan : public Plan {
   virtual void backward(const float* y, const float* dy, float* dx) = 0;
 };
 
-// y = x * mask / (1-p), the mask from the counter stream `key` (element i depends on (key, i) only); dx = dy * mask / (1-p).
+// y = x * mask / (1-p), the mask from the counter stream `key` (element i depends on (key, i) only); dx = dy * mask /
+// (1-p).
 class DropoutPlan : public Plan {
  public:
   virtual void forward(const float* x, float* y, uint64_t key, void* saved) = 0;

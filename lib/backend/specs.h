@@ -24,7 +24,7 @@ struct Conv2dSpec {
   Activation activation = Activation::none;  // none or relu, applied to the output (fused)
   bool input_gradient = true;                // false for the first layer: backward_data is never called
   Phase phase = Phase::training;
-  bool stored = false;                       // true: weight_format below is fixed (the parameters exist already)
+  bool stored = false;  // true: weight_format below is fixed (the parameters exist already)
   WeightFormatPtr weight_format;
 };
 
@@ -45,9 +45,9 @@ struct Pool2dSpec {
   Kind kind = Kind::max;
   std::array<int64_t, 2> kernel{2, 2}, stride{2, 2}, padding{0, 0};
   bool ceil_mode = false;
-  bool adaptive = false;               // adaptive: output is out_size, kernel/stride/padding are ignored (max or average)
+  bool adaptive = false;  // adaptive: output is out_size, kernel/stride/padding are ignored (max or average)
   std::array<int64_t, 2> out_size{1, 1};
-  bool mask_relu = false;              // the input is a ReLU's output: backward also applies that ReLU's gradient mask
+  bool mask_relu = false;  // the input is a ReLU's output: backward also applies that ReLU's gradient mask
   Phase phase = Phase::training;
 };
 
@@ -59,7 +59,7 @@ struct BatchNormSpec {
   Phase phase = Phase::training;
 };
 
-struct LayerNormSpec {   // normalises the trailing `inner` elements of each of `outer` rows
+struct LayerNormSpec {  // normalises the trailing `inner` elements of each of `outer` rows
   int64_t outer = 0, inner = 0;
   double eps = 1e-5;
   bool affine = true;
@@ -73,18 +73,18 @@ struct GroupNormSpec {
 };
 
 struct ActivationSpec {
-  int64_t count = 0;   // elements
+  int64_t count = 0;  // elements
   Activation kind = Activation::relu;
   double negative_slope = 0.01;
 };
 
-struct SoftmaxSpec {   // over the middle axis of [outer, axis, inner]
+struct SoftmaxSpec {  // over the middle axis of [outer, axis, inner]
   int64_t outer = 0, axis = 0, inner = 1;
 };
 
 struct DropoutSpec {
   int64_t count = 0;
-  double p = 0.5;      // probability of zero
+  double p = 0.5;  // probability of zero
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 // How a plan stores a parameter. The canonical PyTorch layout exists at initialisation, in checkpoints and in printed
-// values only; during training a slice of the parameter arena (and its gradient) keeps the layout its plan computes with.
+// values only; during training a slice of the parameter arena (and its gradient) keeps the layout its plan computes
+// with.
 #pragma once
 
 #include <cstddef>

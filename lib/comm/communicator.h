@@ -21,7 +21,8 @@ class Communicator {
   virtual int rank() const = 0;               // 0 .. size()-1
   virtual int size() const = 0;               // world size
 
-  // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this object.
+  // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
+  // object.
   virtual Buffer allocate(size_t bytes) = 0;
   // In place: values[i] = sum over ranks in rank order, ((r0 + r1) + r2) + ..., in float.
   virtual void all_reduce_sum(std::span<float> values) = 0;

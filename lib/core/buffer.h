@@ -23,7 +23,9 @@ class Buffer {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   template <class T>
-  std::span<T> as() const { return {static_cast<T*>(data_), bytes_ / sizeof(T)}; }
+  std::span<T> as() const {
+    return {static_cast<T*>(data_), bytes_ / sizeof(T)};
+  }
 
  private:
   void* data_ = nullptr;
@@ -31,6 +33,8 @@ class Buffer {
   std::function<void(void*)> release_;
 };
 
-constexpr size_t align_up(size_t bytes, size_t alignment = 64) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr size_t align_up(size_t bytes, size_t alignment = 64) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 }  // namespace lockstep

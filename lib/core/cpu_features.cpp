@@ -31,9 +31,7 @@ Isa detect_isa() {
   return isa;
 }
 
-std::string_view name(Isa isa) {
-  return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "generic";
-}
+std::string_view name(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "generic"; }
 
 void flush_denormals() {
 #if defined(__x86_64__)

@@ -15,8 +15,12 @@ void write_warning(std::string_view line);  // stderr, any rank
 void write_any(std::string_view line);      // stdout, any rank, prefixed with its rank when there are several
 
 template <class... Args>
-void info(fmt::format_string<Args...> format, Args&&... args) { write_info(fmt::format(format, std::forward<Args>(args)...)); }
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  write_info(fmt::format(format, std::forward<Args>(args)...));
+}
 template <class... Args>
-void warning(fmt::format_string<Args...> format, Args&&... args) { write_warning(fmt::format(format, std::forward<Args>(args)...)); }
+void warning(fmt::format_string<Args...> format, Args&&... args) {
+  write_warning(fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace lockstep::log

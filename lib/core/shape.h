@@ -22,11 +22,11 @@ class Shape {
 
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
-  int64_t numel() const;                     // 1 for rank 0; throws Error on overflow of int64
+  int64_t numel() const;  // 1 for rank 0; throws Error on overflow of int64
   std::span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
-  Shape with_front(int64_t dim) const;       // [dim, *this]
-  Shape without_front() const;               // drops dimension 0
-  std::string str() const;                   // "[64, 1, 28, 28]"
+  Shape with_front(int64_t dim) const;  // [dim, *this]
+  Shape without_front() const;          // drops dimension 0
+  std::string str() const;              // "[64, 1, 28, 28]"
   bool operator==(const Shape& other) const = default;
 
  private:

@@ -24,56 +24,60 @@ struct ParameterSpec {
 struct BindContext {
   Backend& backend;
   Phase phase;
-  bool input_gradient;                        // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;         // batch first; channel_block 1 unless accepts_blocked()
-  bool stored;                                // parameters are laid out already: `formats` is binding
-  std::span<WeightFormatPtr> formats;         // one per parameter: set by the first bind, read by later ones
+  bool input_gradient;                 // false: no gradient of the inputs is wanted (first layer)
+  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
+  bool stored;                         // parameters are laid out already: `formats` is binding
+  std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
 };
 // ... and tells.
 struct Binding {
   TensorDesc output;
-  size_t workspace_bytes = 0;   // scratch during one call
-  size_t saved_bytes = 0;       // forward -> backward
+  size_t workspace_bytes = 0;  // scratch during one call
+  size_t saved_bytes = 0;      // forward -> backward
   bool backward_reads_input = true, backward_reads_output = false;
-  bool in_place = false;        // the output may lie where input 0 lies (same bytes); backward too: dx may be dy
+  bool alias = false;     // the output IS input 0's memory, unchanged (flatten): forward and backward are not called
+  bool in_place = false;  // the output may lie where input 0 lies (same bytes); backward too: dx may be dy
 };
 
 // Randomness of one micro-step, private to (seed, virtual rank, step, micro-step); layers add their own id.
 struct StepStream {
   uint64_t key = 0;
-  Generator* torch = nullptr;   // PyTorch's own sequential stream, for layers that were told to use it
+  Generator* torch = nullptr;  // PyTorch's own sequential stream, for layers that were told to use it
 };
 
 struct Io {
-  std::span<const float* const> x;   // inputs
-  float* y = nullptr;                // output
-  std::span<float* const> parameters, gradients, buffers;
+  std::span<const float* const> x;  // inputs
+  float* y = nullptr;               // output
+  std::span<float*const> parameters, gradients, buffers;
   void* workspace = nullptr;
   void* saved = nullptr;
   const StepStream* stream = nullptr;
   // backward only
-  float* dy = nullptr;               // gradient of the output; may be overwritten
-  std::span<float* const> dx;        // gradients of the inputs, to be overwritten; null where not wanted
-  bool accumulate = false;           // add to the parameter gradients instead of overwriting them
+  float* dy = nullptr;         // gradient of the output; may be overwritten
+  std::span<float* const> dx;  // gradients of the inputs, to be overwritten; null where not wanted
+  bool accumulate = false;     // add to the parameter gradients instead of overwriting them
 };
 
 class Layer {
  public:
   virtual ~Layer() = default;
-  virtual std::string_view kind() const = 0;                            // "linear", as in the config
+  virtual std::string_view kind() const = 0;  // "linear", as in the config
   // Output shape of one sample from the inputs' sample shapes (no batch axis). Throws Error when they don't fit.
   virtual Shape infer(std::span<const Shape> inputs) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }  // valid after infer
   virtual std::vector<ParameterSpec> buffers() const { return {}; }
   // PyTorch's default initialisation, drawing from `generator` exactly what PyTorch draws. Canonical layout.
-  virtual void initialize(Generator&, std::span<const std::span<float>> /*parameters*/, std::span<const std::span<float>> /*buffers*/) const {}
-  virtual bool accepts_blocked() const { return false; }                // inputs with channel_block > 1
+  virtual void initialize(Generator&, std::span<const std::span<float>> /*parameters*/,
+                          std::span<const std::span<float>> /*buffers*/) const {}
+  virtual bool accepts_blocked() const { return false; }  // inputs with channel_block > 1
   // Fusion, asked by the graph before bind: take the ReLU that follows, or mask the ReLU before (its backward).
   virtual bool fuse_relu() { return false; }
   virtual bool fuse_input_relu_mask() { return false; }
+  // Told to a layer that took a ReLU: the layer after it applies that ReLU's mask, dy comes masked.
+  virtual void gradient_premasked() {}
   virtual Binding bind(BindContext& context) = 0;
   virtual void forward(const Io& io) = 0;
-  virtual void backward(const Io& io) = 0;                              // training phase only
+  virtual void backward(const Io& io) = 0;  // training phase only
 };
 using LayerPtr = std::unique_ptr<Layer>;
 

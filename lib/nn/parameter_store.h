@@ -18,16 +18,16 @@ using ParameterId = int;  // index in registration order (PyTorch's parameters()
 using BufferId = int;
 
 struct Parameter {
-  std::string name;           // "conv1.weight"
-  Shape shape;                // canonical
-  WeightFormatPtr format;     // nullptr: canonical
-  size_t offset = 0;          // floats, in both arenas
-  size_t count = 0;           // stored floats
+  std::string name;        // "conv1.weight"
+  Shape shape;             // canonical
+  WeightFormatPtr format;  // nullptr: canonical
+  size_t offset = 0;       // floats, in both arenas
+  size_t count = 0;        // stored floats
   bool trainable = true;
 };
 
 struct ModelBuffer {
-  std::string name;           // "bn1.running_mean"
+  std::string name;  // "bn1.running_mean"
   Shape shape;
   size_t offset = 0, count = 0;
 };
@@ -47,7 +47,7 @@ class ParameterStore {
   std::span<const ParameterId> arena_order() const { return order_; }
   ParameterId find(const std::string& name) const;  // -1: none
 
-  std::span<float> values() const { return values_.as<float>(); }        // whole arena
+  std::span<float> values() const { return values_.as<float>(); }  // whole arena
   std::span<float> gradients() const { return gradients_.as<float>(); }
   std::span<float> buffer_values() const { return buffer_values_.as<float>(); }
   std::span<float> value(ParameterId id) const;

@@ -1,5 +1,6 @@
-// The config file as plain structs: every key, its default, nothing else. config.cpp fills them from YAML (the only
-// place that sees yaml-cpp), config_schema.h is the table of keys that parsing, printing and docs/config.md share.
+// The config file as plain structs: every key, its default, nothing else. config_load.cpp fills them from a YAML tree
+// (yaml_parse.cpp alone sees yaml-cpp); the tables of config_keys_*.cpp are what parsing, printing and docs/config.md
+// share. Members named `where` hold file:line:column, or --set KEY, for messages of later stages.
 #pragma once
 
 #include <cstdint>
@@ -13,58 +14,63 @@
 namespace lockstep {
 
 struct RunConfig {
-  std::string dir = "runs/default";   // everything a run writes lies below this
-  uint64_t seed = 42;                 // initialisation, dropout; `manual_seed` of a PyTorch script
-  bool seed_per_rank = false;         // initialise rank r from seed + r (the broadcast makes them equal again)
+  std::string dir = "runs/default";  // everything a run writes lies below this
+  uint64_t seed = 42;                // initialisation, dropout; `manual_seed` of a PyTorch script
+  bool seed_per_rank = false;        // initialise rank r from seed + r (the broadcast makes them equal again)
 };
 
 // One data set. kind: idx | csv | npy | synthetic | toy
 struct DatasetConfig {
   std::string kind;
-  std::string images, labels;                    // idx (.gz allowed)
-  std::string file;                              // csv
-  std::vector<std::string> features;             // csv: column names or indices; empty: all but the target
-  std::string target;                            // csv: column name or index; empty: the last
-  std::string x, y;                              // npy
-  std::string name;                              // synthetic: random | blobs | teacher | regression | ... ; see docs
-  int64_t samples = 0, classes = 0;              // synthetic; classes also checks labels where > 0
-  std::vector<int64_t> shape;                    // synthetic: sample shape
+  std::string images, labels;         // idx (.gz allowed)
+  std::string file;                   // csv
+  std::vector<std::string> features;  // csv: column names or indices; empty: all but the target
+  std::string target;                 // csv: column name or index; empty: the last
+  std::string x, y;                   // npy
+  std::string name;                   // synthetic: random | blobs | teacher | regression | ... ; see docs
+  int64_t samples = 0, classes = 0;   // synthetic; classes also checks labels where > 0
+  std::vector<int64_t> shape;         // synthetic: sample shape
+  std::optional<bool> header;         // csv: the first line names the columns; empty: if it holds no number
+  int64_t augment = 1;                // toy: copies of the points, each with its own noise
+  int64_t target_width = 1;           // synthetic: values per sample
+  std::vector<double> values;         // synthetic: the targets, repeated over the samples
   uint64_t seed = 0;
-  bool seed_per_rank = false;                    // synthetic: seed + rank, every rank holds its own samples (no sharding)
-  std::optional<double> mean, std;               // normalize: (x - mean) / std after scaling to [0,1] where the format is u8
-  int64_t first = 0, count = -1;                 // a contiguous subset; -1: to the end
-  std::string where;                             // file:line:column
+  bool seed_per_rank = false;       // synthetic: seed + rank, every rank holds its own samples (no sharding)
+  std::optional<double> mean, std;  // normalize: (x - mean) / std after scaling to [0,1] where the format is u8
+  int64_t first = 0, count = -1;    // a contiguous subset; -1: to the end
+  std::string where;                // file:line:column
 };
 
 struct DataConfig {
   DatasetConfig train;
   std::optional<DatasetConfig> val;
-  int64_t prefetch = -1;                         // batches assembled ahead by a thread; -1: auto, 0: none
+  int64_t prefetch = -1;  // batches assembled ahead by a thread; -1: auto, 0: none
 };
 
 struct SamplerConfig {
   bool shuffle = true;
   uint64_t seed = 0;
-  bool reshuffle = true;                         // false: epoch 0's order every epoch (a missing set_epoch)
-  std::string generator = "sampler";             // sampler: from (seed, epoch) | global: PyTorch's DataLoader(shuffle=True)
-  std::string uneven = "exact";                  // exact | pad | drop
-  bool drop_last = false;                        // drop the short last local batch (DataLoader's drop_last)
+  bool reshuffle = true;              // false: epoch 0's order every epoch (a missing set_epoch)
+  std::string generator = "sampler";  // sampler: from (seed, epoch) | global: PyTorch's DataLoader(shuffle=True)
+  std::string uneven = "exact";       // exact | pad | drop
+  bool drop_last = false;             // drop the short last local batch (DataLoader's drop_last)
 };
 
 struct TrainConfig {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;
-  std::optional<int64_t> batch_size;             // per rank
-  std::optional<int64_t> global_batch_size;      // batch_size * world_size * accumulate
+  std::optional<int64_t> batch_size;         // per rank
+  std::optional<int64_t> global_batch_size;  // batch_size * world_size * accumulate
   int64_t accumulate = 1;
-  std::string loss = "cross_entropy";            // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
-  std::string reduction = "mean";                // mean | sum
+  std::string loss = "cross_entropy";  // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
+  std::string reduction = "mean";      // mean | sum
   double label_smoothing = 0;
   std::vector<double> class_weights;
   int64_t ignore_index = -100;
-  double beta = 1;
+  double beta = 1;  // smooth_l1
   std::optional<double> clip_norm, clip_value;
-  double clip_norm_type = 2;                     // inf allowed
+  double clip_norm_type = 2;  // inf allowed
+  std::string where;          // of batch_size or global_batch_size
 };
 
 // A group takes the parameters that match any of `match` (glob on the name, or norm | bias as words); first group wins.
@@ -74,72 +80,83 @@ struct ParameterGroupConfig {
 };
 
 struct OptimizerConfig {
-  std::string kind = "sgd";                      // sgd | adam | adamw | adadelta | rmsprop | adagrad
-  std::optional<double> lr;                      // default: PyTorch's for the kind
-  std::optional<double> weight_decay;            // default: 0, adamw 0.01
+  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad
+  std::optional<double> lr;            // default: PyTorch's for the kind
+  std::optional<double> weight_decay;  // default: 0, adamw 0.01
   double momentum = 0, dampening = 0;
   bool nesterov = false, maximize = false, amsgrad = false, centered = false;
   double beta1 = 0.9, beta2 = 0.999;
-  std::optional<double> eps;                     // default: PyTorch's for the kind
+  std::optional<double> eps;  // default: PyTorch's for the kind
   double rho = 0.9, alpha = 0.99, lr_decay = 0, initial_accumulator_value = 0;
-  bool decay_norm_and_bias = true;               // false: no weight decay on norms and biases
+  bool decay_norm_and_bias = true;  // false: no weight decay on norms and biases
   std::vector<ParameterGroupConfig> groups;
 };
 
-// kind: none | step | multi_step | exponential | constant | linear | polynomial | cosine | one_cycle | sequence | plateau
+// kind: none | step | multi_step | exponential | constant | linear | polynomial | cosine | one_cycle | sequence |
+// plateau
 struct ScheduleConfig {
   std::string kind = "none";
-  std::string per = "step";                      // step | epoch
+  std::string per = "step";  // step | epoch
   int64_t step_size = 1;
-  std::vector<int64_t> milestones;               // multi_step, sequence
+  std::vector<int64_t> milestones;  // multi_step, sequence
   double gamma = 0.1;
   double factor = 1.0 / 3, start_factor = 1.0 / 3, end_factor = 1;
-  std::optional<int64_t> total;                  // constant, linear, polynomial (5), one_cycle (the whole run)
+  std::optional<int64_t> total;  // constant, linear, polynomial (5), one_cycle (the whole run)
   double power = 1;
-  std::optional<int64_t> t_max;                  // cosine: default the whole run (minus warm-up)
+  std::optional<int64_t> t_max;  // cosine: default the whole run (minus warm-up)
   double eta_min = 0;
-  int64_t warmup = 0;                            // linear warm-up before any kind: from warmup_start_factor to 1
-  double warmup_start_factor = 0;                // 0: (t+1)/warmup
+  int64_t warmup = 0;              // linear warm-up before any kind: from warmup_start_factor to 1
+  double warmup_start_factor = 0;  // 0: (t+1)/warmup
   double max_lr = 0, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
-  std::string anneal = "cos";                    // cos | linear
+  std::string anneal = "cos";  // cos | linear
   bool three_phase = false, cycle_momentum = true;
   double base_momentum = 0.85, max_momentum = 0.95;
-  std::string mode = "min", threshold_mode = "rel", metric = "val.loss";   // plateau
+  std::string mode = "min", threshold_mode = "rel", metric = "val.loss";  // plateau
   int64_t patience = 10, cooldown = 0;
   double threshold = 1e-4, min_lr = 0, plateau_eps = 1e-8;
-  std::vector<ScheduleConfig> schedules;         // sequence
+  std::vector<ScheduleConfig> schedules;  // sequence
+};
+
+// "N epochs", "N steps" or never.
+struct Period {
+  enum class Kind { epochs, steps, never };
+  Kind kind = Kind::epochs;
+  int64_t n = 1;            // 0 for never
+  std::string str() const;  // "1 epoch", "200 steps", "never"
+  bool operator==(const Period& other) const = default;
 };
 
 struct EvalConfig {
-  std::string every = "1 epoch";                 // "N epoch(s)" | "N step(s)" | never
-  int64_t batch_size = 1000;                     // per rank
-  bool at_start = false;                         // also after the first step ("step 0" of the articles' script)
+  Period every;
+  int64_t batch_size = 1000;  // per rank
+  bool at_start = false;      // also after the first step ("step 0" of the articles' script)
 };
 
 struct LogConfig {
-  int64_t every = 50;                            // steps between lines; the last step of the run is always printed
-  bool per_rank = false;                         // also every rank's local loss
-  bool indices = false;                          // also the sample indices of each rank's micro-batches
+  int64_t every = 50;     // steps between lines; the last step of the run is always printed
+  bool per_rank = false;  // also every rank's local loss
+  bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
-  std::vector<std::string> watch;                // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
+  std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 
 struct DistributedConfig {
-  std::optional<int64_t> world_size;             // checked against the launch
-  std::string backend = "auto";                  // auto | shm | mpi   (serial when there is one rank and auto)
-  bool sync = true;                              // false: replicas drift apart, to show why they must not
-  double timeout = 120;                          // seconds a collective may wait
+  std::optional<int64_t> world_size;  // checked against the launch
+  std::string backend = "auto";       // auto | shm | mpi   (serial when there is one rank and auto)
+  bool sync = true;                   // false: replicas drift apart, to show why they must not
+  double timeout = 120;               // seconds a collective may wait
+  std::string where;                  // of world_size
 };
 
 struct DeviceConfig {
-  std::string kind = "auto";                     // auto | cpu | cuda
-  int64_t threads = 0;                           // compute threads per rank; 0: allowed cores / local ranks
-  std::string convolution = "auto";              // auto | direct | winograd
+  std::string kind = "auto";         // auto | cpu | cuda
+  int64_t threads = 0;               // compute threads per rank; 0: allowed cores / local ranks
+  std::string convolution = "auto";  // auto | direct | winograd
   bool flush_denormals = true;
 };
 
 struct Config {
-  std::string path;                              // the file, for messages
+  std::string path;  // the file, for messages
   RunConfig run;
   ModelSpec model;
   DataConfig data;
@@ -156,6 +173,8 @@ struct Config {
 // Reads, checks and completes a file; `overrides` are the --set key=value pairs, in order. Throws Error with
 // file:line:column (or --set KEY) in front of every message.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides);
+// The same for text already read (`path` is the name in messages and where relative paths start).
+Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& overrides);
 // The resolved file: every key, accepted by load_config, which gives the same structs again.
 std::string to_yaml(const Config& config);
 // docs/config.md, made from the schema table.

@@ -63,7 +63,8 @@ std::string differs(std::span<const float> a, std::span<const float> b, double r
     if (excess > worst || std::isnan(excess)) worst = excess, where = i;
   }
   if (count == 0) return "";
-  return fmt::format("{} of {} differ, worst at [{}]: {:.9g} against {:.9g}", count, a.size(), where, a[where], b[where]);
+  return fmt::format("{} of {} differ, worst at [{}]: {:.9g} against {:.9g}", count, a.size(), where, a[where],
+                     b[where]);
 }
 
 static int64_t ordered(float x) {

@@ -1,0 +1,146 @@
+#include "backend/cpu/batch_norm.h"
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "backend/cpu/cpu_plans.h"
+#include "core/cpu_features.h"
+#include "core/error.h"
+
+namespace lockstep {
+
+static const NormKernels& kernels() {
+  return select_isa(isa_generic::norm_kernels, isa_avx2::norm_kernels, isa_avx512::norm_kernels);
+}
+
+ChannelLayout channel_layout(const TensorDesc& input) {
+  const Shape& shape = input.shape;
+  if (shape.rank() < 2) throw_error("normalisation: expected an input [N, C, ...], found {}", shape.str());
+  int64_t spatial = 1;
+  for (int axis = 2; axis < shape.rank(); ++axis) spatial *= shape[axis];
+  const int64_t block = spatial == 1 && input.channel_block == 1 ? shape[1] : input.channel_block;
+  return {.images = shape[0], .blocks = block == 0 ? 0 : shape[1] / block, .spatial = spatial, .block = block};
+}
+
+void compute_statistics(const ChannelLayout& layout, const float* x, ChannelStatistics& out, float* mean_f32) {
+  out.count = static_cast<double>(layout.images * layout.spatial);
+  kernels().sums(layout, x, out.mean.data());
+  for (size_t c = 0; c < out.mean.size(); ++c) {
+    out.mean[c] /= out.count;
+    mean_f32[c] = static_cast<float>(out.mean[c]);
+  }
+  kernels().centered_squares(layout, x, mean_f32, out.m2.data());
+  // The squares are about the rounded mean: sum (x - m)^2 = sum (x - mean)^2 + count (mean - m)^2.
+  for (size_t c = 0; c < out.mean.size(); ++c) {
+    const double shift = out.mean[c] - static_cast<double>(mean_f32[c]);
+    const double exact = out.m2[c] - out.count * shift * shift;
+    out.m2[c] = exact < 0 ? 0 : exact;  // NaN stays
+  }
+}
+
+void merge_statistics(ChannelStatistics& into, const ChannelStatistics& other) {
+  const double count = into.count + other.count;
+  if (other.count == 0) return;
+  for (size_t c = 0; c < into.mean.size(); ++c) {
+    const double delta = other.mean[c] - into.mean[c];
+    into.mean[c] += delta * (other.count / count);
+    into.m2[c] += other.m2[c] + delta * delta * (into.count * other.count / count);
+  }
+  into.count = count;
+}
+
+void update_running(const ChannelStatistics& batch, std::optional<double> momentum, float* running_mean,
+                    float* running_var, float* batches_tracked) {
+  *batches_tracked += 1;
+  const double factor = momentum ? *momentum : 1.0 / static_cast<double>(*batches_tracked);
+  for (size_t c = 0; c < batch.mean.size(); ++c) {
+    const double unbiased = batch.m2[c] / (batch.count - 1);
+    running_mean[c] = static_cast<float>((1 - factor) * static_cast<double>(running_mean[c]) + factor * batch.mean[c]);
+    running_var[c] = static_cast<float>((1 - factor) * static_cast<double>(running_var[c]) + factor * unbiased);
+  }
+}
+
+namespace {
+
+class CpuBatchNorm final : public BatchNormPlan {
+ public:
+  explicit CpuBatchNorm(const BatchNormSpec& spec)
+      : spec_(spec), layout_(channel_layout(spec.input)), channels_(static_cast<size_t>(spec.input.shape[1])) {
+    if (spec.phase == Phase::training && layout_.images * layout_.spatial == 1)
+      throw_error(
+          "batch_norm: Expected more than 1 value per channel when training, found input {}; use a larger batch",
+          spec.input.shape.str());
+    for (auto* values : {&sum_, &m2_, &sum_dy_, &sum_dy_x_}) values->resize(channels_);
+    for (auto* values : {&mean_, &scale_, &shift_, &a_, &b_, &c_}) values->resize(channels_);
+  }
+
+  // Mean and reciprocal standard deviation of each channel, in double.
+  size_t saved_bytes() const override { return spec_.phase == Phase::training ? 2 * channels_ * sizeof(double) : 0; }
+
+  void forward(const float* x, const float* weight, const float* bias, float* running_mean, float* running_var,
+               float* batches_tracked, float* y, void* saved) override {
+    if (spec_.phase == Phase::inference) {
+      for (size_t c = 0; c < channels_; ++c) {
+        mean_[c] = running_mean[c];
+        set_affine(c, 1 / std::sqrt(static_cast<double>(running_var[c]) + spec_.eps), weight, bias);
+      }
+    } else {
+      ChannelStatistics statistics{.count = 0, .mean = sum_, .m2 = m2_};
+      compute_statistics(layout_, x, statistics, mean_.data());
+      update_running(statistics, spec_.momentum, running_mean, running_var, batches_tracked);
+      auto* saved_mean = static_cast<double*>(saved);
+      for (size_t c = 0; c < channels_; ++c) {
+        const double rstd = 1 / std::sqrt(m2_[c] / statistics.count + spec_.eps);
+        saved_mean[c] = sum_[c];
+        saved_mean[channels_ + c] = rstd;
+        set_affine(c, rstd, weight, bias);
+      }
+    }
+    kernels().normalise(layout_, x, mean_.data(), scale_.data(), shift_.data(), y);
+  }
+
+  // With n values per channel and xhat = (x - mean) rstd:
+  // dx = w rstd (dy - sum(dy) / n - xhat sum(dy xhat) / n), dw = sum(dy xhat), db = sum(dy).
+  void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
+                bool accumulate, const void* saved, void*) override {
+    const auto* saved_mean = static_cast<const double*>(saved);
+    const double* rstd = saved_mean + channels_;
+    const double count = static_cast<double>(layout_.images * layout_.spatial);
+    for (size_t c = 0; c < channels_; ++c) mean_[c] = static_cast<float>(saved_mean[c]);
+    kernels().gradient_sums(layout_, x, dy, mean_.data(), sum_dy_.data(), sum_dy_x_.data());
+    for (size_t c = 0; c < channels_; ++c) {
+      // The kernel subtracts the rounded mean; put the sum back to the exact one.
+      const double shift = saved_mean[c] - static_cast<double>(mean_[c]);
+      const double dy_x = sum_dy_x_[c] - shift * sum_dy_[c];
+      const double a = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * rstd[c];
+      const double b = -a * rstd[c] * rstd[c] * dy_x / count;
+      a_[c] = static_cast<float>(a);
+      b_[c] = static_cast<float>(b);
+      c_[c] = static_cast<float>(-a * sum_dy_[c] / count - b * shift);
+      if (dweight != nullptr) dweight[c] = (accumulate ? dweight[c] : 0.0F) + static_cast<float>(dy_x * rstd[c]);
+      if (dbias != nullptr) dbias[c] = (accumulate ? dbias[c] : 0.0F) + static_cast<float>(sum_dy_[c]);
+    }
+    if (dx != nullptr) kernels().gradient(layout_, x, dy, mean_.data(), a_.data(), b_.data(), c_.data(), dx);
+  }
+
+ private:
+  void set_affine(size_t c, double rstd, const float* weight, const float* bias) {
+    scale_[c] = static_cast<float>((weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * rstd);
+    shift_[c] = bias != nullptr ? bias[c] : 0.0F;
+  }
+
+  BatchNormSpec spec_;
+  ChannelLayout layout_;
+  size_t channels_;
+  std::vector<double> sum_, m2_, sum_dy_, sum_dy_x_;
+  std::vector<float> mean_, scale_, shift_, a_, b_, c_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchNormPlan> make_cpu_batch_norm(const BatchNormSpec& spec) {
+  return std::make_unique<CpuBatchNorm>(spec);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+// The CPU: host memory, oneDNN and own kernels. Stateless apart from its options; every plan is made by a function of
+// cpu_plans.h.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cpu/optimizer_ops.h"
+
+namespace lockstep {
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuOptions& options) : options_(options) {}
+  std::string_view name() const override { return "cpu"; }
+  Buffer allocate(size_t bytes) override { return Buffer::host(bytes); }
+
+  void copy(size_t n, const float* from, float* to) override;
+  void fill(size_t n, float value, float* x) override;
+  void add(size_t n, const float* a, const float* b, float* y) override;
+  void relu_mask(size_t n, const float* y, const float* dy, float* dx) override;
+  void reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) override;
+
+  const OptimizerOps& optimizer_ops() const override { return optimizer_ops_; }
+
+  std::unique_ptr<Conv2dPlan> plan_conv2d(const Conv2dSpec& spec) override;
+  std::unique_ptr<LinearPlan> plan_linear(const LinearSpec& spec) override;
+  std::unique_ptr<Pool2dPlan> plan_pool2d(const Pool2dSpec& spec) override;
+  std::unique_ptr<BatchNormPlan> plan_batch_norm(const BatchNormSpec& spec) override;
+  std::unique_ptr<LayerNormPlan> plan_layer_norm(const LayerNormSpec& spec) override;
+  std::unique_ptr<GroupNormPlan> plan_group_norm(const GroupNormSpec& spec) override;
+  std::unique_ptr<ActivationPlan> plan_activation(const ActivationSpec& spec) override;
+  std::unique_ptr<SoftmaxPlan> plan_softmax(const SoftmaxSpec& spec) override;
+  std::unique_ptr<DropoutPlan> plan_dropout(const DropoutSpec& spec) override;
+  std::unique_ptr<LossPlan> plan_loss(const LossSpec& spec, int64_t batch, int64_t classes) override;
+
+ private:
+  CpuOptions options_;
+  CpuOptimizerOps optimizer_ops_;
+};
+
+}  // namespace lockstep

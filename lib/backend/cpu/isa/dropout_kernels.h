@@ -1,0 +1,30 @@
+// The counter stream of dropout. Element i survives iff hash(key, i) >= p * 2^32, a pure function of (key, i): the same
+// on every machine, in any order of evaluation, with any number of threads.
+//   (k0, k1) = low and high half of splitmix64(key + (i >> 32))
+//   hash = mix(mix(low32(i) ^ k0) + k1), mix = "lowbias32": x ^= x>>16; x *= 7feb352d; x ^= x>>15; x *= 846ca68b; x ^=
+//   x>>16
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep {
+
+struct DropoutKernels {
+  // keep[i] = hash(key, i) >= threshold, for i < n; y = keep ? x * scale : x * 0. y may be x.
+  void (*forward)(size_t n, uint64_t key, uint32_t threshold, float scale, const float* x, float* y, uint8_t* keep);
+  // y = x * (keep ? scale : 0), as forward with a given mask and as backward. y may be x.
+  void (*apply)(size_t n, float scale, const uint8_t* keep, const float* x, float* y);
+};
+
+namespace isa_generic {
+extern const DropoutKernels dropout_kernels;
+}
+namespace isa_avx2 {
+extern const DropoutKernels dropout_kernels;
+}
+namespace isa_avx512 {
+extern const DropoutKernels dropout_kernels;
+}
+
+}  // namespace lockstep

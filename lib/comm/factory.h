@@ -1,0 +1,22 @@
+// Makes the communicator that a configuration names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/mpi_env.h"
+
+namespace lockstep {
+
+std::vector<std::string_view> communicator_names();
+
+// kind: auto | serial | shm | mpi. auto: serial for one rank, shm when all ranks are on one node that has shared
+// memory, else mpi. `why` (may be null) gets the reason for the choice, for people. Waits end after timeout_seconds.
+// Collective; throws Error on all ranks alike. `environment` must outlive the result.
+std::unique_ptr<Communicator> make_communicator(std::string_view kind, const MpiEnvironment& environment,
+                                                double timeout_seconds, std::string* why);
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+#include "comm/launcher.h"
+
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+// SLURM_NTASKS is missing on purpose: sbatch sets it for its script too, where one process or an mpirun is right.
+constexpr Launcher known[] = {
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+     "the program is linked to another MPI: start with that MPI's mpirun"},
+    {"MVAPICH's mpirun", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK",
+     "the program is linked to another MPI: start with that MPI's mpirun"},
+    {"the PMI launcher (mpiexec, srun --mpi=pmi2)", "PMI_SIZE", "PMI_RANK",
+     "the program's MPI does not speak PMI: start with its own mpirun or srun --mpi=pmix"},
+    {"the Slurm step", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "start with srun --mpi=pmix"},
+};
+
+int number(const char* text) {
+  int value = -1;
+  const char* end = text + std::strlen(text);
+  const auto [stop, problem] = std::from_chars(text, end, value);
+  return problem == std::errc() && stop == end ? value : -1;
+}
+
+}  // namespace
+
+std::span<const Launcher> launchers() { return known; }
+
+std::string launch_mismatch(const Environment& environment, int mpi_size) {
+  for (const Launcher& launcher : known) {
+    const char* size = environment(launcher.size);
+    if (size == nullptr || environment(launcher.rank) == nullptr) continue;
+    const int expected = number(size);
+    // More ranks than tasks is right: a heterogeneous Slurm job is one MPI world of several steps.
+    if (expected <= mpi_size) return "";
+    return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher.name, expected, launcher.cure);
+  }
+  return "";
+}
+
+}  // namespace lockstep

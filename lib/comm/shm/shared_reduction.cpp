@@ -1,0 +1,155 @@
+#include "comm/shm/shared_reduction.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/shm/sum_kernels.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t page = 4096;
+constexpr size_t line_floats = 64 / sizeof(float);
+constexpr size_t region_bytes = 2 * SharedReduction::slot_bytes + SharedReduction::staging_bytes;
+
+size_t header_bytes(int size) { return align_up(sizeof(AbortNotice) + size * sizeof(PhaseLine), page); }
+
+std::vector<PhaseLine*> phase_lines(std::byte* memory, int size) {
+  std::vector<PhaseLine*> lines;
+  for (int r = 0; r < size; ++r)
+    lines.push_back(reinterpret_cast<PhaseLine*>(memory + sizeof(AbortNotice) + r * sizeof(PhaseLine)));
+  return lines;
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may have no address
+}
+
+}  // namespace
+
+Slice slice_of(size_t first, size_t count, int rank, int size) {
+  const size_t first_line = first / line_floats;
+  const size_t lines = (first + count + line_floats - 1) / line_floats - first_line;
+  const size_t share = (lines + size - 1) / size;
+  const size_t begin = std::clamp((first_line + rank * share) * line_floats, first, first + count);
+  const size_t end = std::clamp((first_line + (rank + 1) * share) * line_floats, first, first + count);
+  return {begin, end - begin};
+}
+
+size_t SharedReduction::memory_bytes(int size) { return header_bytes(size) + size * region_bytes; }
+
+SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy)
+    : meeting_(phase_lines(memory, size), reinterpret_cast<AbortNotice*>(memory), rank, policy), arrays_(size) {
+  staging_window_.bytes = staging_bytes;
+  for (int r = 0; r < size; ++r) {
+    regions_.push_back(memory + header_bytes(size) + r * region_bytes);
+    staging_window_.copies.push_back(regions_[r] + 2 * slot_bytes);
+  }
+}
+
+void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count) {
+  if (count * sizeof(float) <= slot_bytes) {
+    return all_reduce_sum({reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
+  }
+  // Where the array lies must agree as well: the ranks write each other's copies.
+  meeting_.begin(Collective::all_reduce_sum, count, (window.id << 48) | (first * sizeof(float)));
+  sum_slices(window, first, count);
+}
+
+void SharedReduction::all_reduce_sum(std::span<float> values) {
+  meeting_.begin(Collective::all_reduce_sum, values.size());
+  if (values.size_bytes() <= slot_bytes) return sum_small(values);
+  const size_t round = staging_bytes / sizeof(float);
+  for (size_t at = 0; at < values.size(); at += round) {
+    const size_t count = std::min(round, values.size() - at);
+    // Between rounds nobody else touches this rank's staging: the others read and write it only before the second
+    // meeting of sum_slices.
+    std::memcpy(staging(meeting_.rank()), &values[at], count * sizeof(float));
+    sum_slices(staging_window_, 0, count);
+    std::memcpy(&values[at], staging(meeting_.rank()), count * sizeof(float));
+  }
+}
+
+// A slot is written again two phases later, when every rank has posted the phase between and so has read it.
+void SharedReduction::sum_small(std::span<float> values) {
+  const int parity = meeting_.next_parity();
+  copy_bytes(slot(meeting_.rank(), parity), reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
+  meeting_.sync();
+  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(slot(r, parity));
+  if (meeting_.size() == 2) {
+    add_into(values.data(), arrays_[1 - meeting_.rank()], values.size());
+  } else {
+    sum_into(values.data(), arrays_.data(), meeting_.size(), values.size());
+  }
+}
+
+void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count) {
+  meeting_.sync();
+  const Slice slice = slice_of(first, count, meeting_.rank(), meeting_.size());
+  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(window.copies[r]) + slice.first;
+  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
+  meeting_.sync();
+}
+
+void SharedReduction::all_reduce(std::span<double> values, ReduceOp op) {
+  meeting_.begin(Collective::all_reduce, values.size(), static_cast<uint64_t>(op));
+  if (values.empty()) return meeting_.sync();
+  const size_t round = slot_bytes / sizeof(double);
+  for (size_t at = 0; at < values.size(); at += round) {
+    const size_t count = std::min(round, values.size() - at);
+    const int parity = meeting_.next_parity();
+    std::memcpy(slot(meeting_.rank(), parity), &values[at], count * sizeof(double));
+    meeting_.sync();
+    std::memcpy(&values[at], slot(0, parity), count * sizeof(double));
+    for (int r = 1; r < meeting_.size(); ++r)
+      combine(&values[at], reinterpret_cast<const double*>(slot(r, parity)), count, op);
+  }
+}
+
+void SharedReduction::broadcast(std::span<std::byte> bytes, int root) {
+  meeting_.begin(Collective::broadcast, bytes.size(), static_cast<uint64_t>(root));
+  constexpr size_t half = staging_bytes / 2;
+  for (size_t at = 0; at < bytes.size(); at += half) {
+    const size_t count = std::min(half, bytes.size() - at);
+    std::byte* shared = staging(root) + static_cast<size_t>(meeting_.next_parity()) * half;
+    if (meeting_.rank() == root) copy_bytes(shared, &bytes[at], count);
+    meeting_.sync();
+    if (meeting_.rank() != root) copy_bytes(&bytes[at], shared, count);
+  }
+  meeting_.sync();  // the staging is free again for any other collective
+}
+
+std::vector<std::vector<std::byte>> SharedReduction::all_gather(std::span<const std::byte> mine) {
+  meeting_.begin(Collective::all_gather, 0);
+  const int parity = meeting_.next_parity();
+  const uint64_t length = mine.size();
+  std::memcpy(slot(meeting_.rank(), parity), &length, sizeof(length));
+  meeting_.sync();
+  std::vector<std::vector<std::byte>> gathered(meeting_.size());
+  size_t longest = 0;
+  for (int r = 0; r < meeting_.size(); ++r) {
+    uint64_t theirs = 0;
+    std::memcpy(&theirs, slot(r, parity), sizeof(theirs));
+    gathered[r].resize(theirs);
+    longest = std::max<size_t>(longest, theirs);
+  }
+  constexpr size_t half = staging_bytes / 2;
+  for (size_t at = 0; at < longest; at += half) {
+    const size_t offset = static_cast<size_t>(meeting_.next_parity()) * half;
+    if (at < mine.size()) copy_bytes(staging(meeting_.rank()) + offset, &mine[at], std::min(half, mine.size() - at));
+    meeting_.sync();
+    for (int r = 0; r < meeting_.size(); ++r) {
+      if (at >= gathered[r].size()) continue;
+      copy_bytes(&gathered[r][at], staging(r) + offset, std::min(half, gathered[r].size() - at));
+    }
+  }
+  meeting_.sync();
+  return gathered;
+}
+
+void SharedReduction::barrier() {
+  meeting_.begin(Collective::barrier, 0);
+  meeting_.sync();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+// The collectives of one node, on plain pointers to memory that all ranks share: processes through a mapped segment,
+// or threads of a test through the heap. Nothing here allocates after construction, except all_gather's result.
+//
+// Small arrays go through double-buffered slots: post, then everyone adds everyone's slot, one meeting per call. Large
+// arrays lie in a window: meet, each rank sums its slice over all copies and stores it into all copies, meet again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/shm/rendezvous.h"
+
+namespace lockstep {
+
+// One array of every rank at addresses of this process; all copies have the same size and alignment.
+struct SharedWindow {
+  std::vector<std::byte*> copies;  // by rank
+  size_t bytes = 0;
+  uint64_t id = 0;  // the same on all ranks, from 1
+};
+
+// The part of floats [first, first + count) of a window that `rank` sums: whole cache lines, so no two ranks write one.
+struct Slice {
+  size_t first = 0;
+  size_t count = 0;
+};
+Slice slice_of(size_t first, size_t count, int rank, int size);
+
+class SharedReduction {
+ public:
+  static constexpr size_t slot_bytes = 16 << 10;      // arrays up to this size take the one-meeting path
+  static constexpr size_t staging_bytes = 512 << 10;  // what one round of a large array outside any window moves
+
+  // Bytes of shared memory needed; zeroed, aligned to 128, mapped by all ranks and outliving them all.
+  static size_t memory_bytes(int size);
+  SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy);
+
+  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count);  // floats of the window, in place
+  void all_reduce_sum(std::span<float> values);                                 // anywhere
+  void all_reduce(std::span<double> values, ReduceOp op);
+  void broadcast(std::span<std::byte> bytes, int root);
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
+  void barrier();
+
+  uint64_t sequence() const { return meeting_.sequence(); }
+  void abort(std::string_view reason) { meeting_.abort(reason); }
+
+ private:
+  std::byte* slot(int rank, int parity) const { return regions_[rank] + static_cast<size_t>(parity) * slot_bytes; }
+  std::byte* staging(int rank) const { return staging_window_.copies[rank]; }
+  void sum_small(std::span<float> values);
+  void sum_slices(const SharedWindow& window, size_t first, size_t count);
+
+  Rendezvous meeting_;
+  std::vector<std::byte*> regions_;
+  SharedWindow staging_window_;
+  std::vector<float*> arrays_;
+};
+
+}  // namespace lockstep

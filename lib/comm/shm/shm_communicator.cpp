@@ -1,0 +1,66 @@
+#include "comm/shm/shm_communicator.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "comm/run_agreed.h"
+#include "core/log.h"
+
+namespace lockstep {
+namespace {
+
+// Bytes of the control segment per rank: it is one block, divided by SharedReduction itself.
+size_t control_bytes_per_rank(int size) {
+  const size_t ranks = static_cast<size_t>(size);
+  return (SharedReduction::memory_bytes(size) + ranks - 1) / ranks;
+}
+
+}  // namespace
+
+ShmCommunicator::ShmCommunicator(MPI_Comm node, const ShmOptions& options)
+    : node_(mpi::OwnedComm::duplicate(node)),
+      rank_(mpi::rank(node)),
+      size_(mpi::size(node)),
+      options_(options),
+      exceptions_(std::uncaught_exceptions()),
+      control_(node_.get(), control_bytes_per_rank(size_)),
+      reduction_(control_.data(), rank_, size_, options.wait),
+      windows_(std::make_shared<std::vector<SharedWindow>>()) {}
+
+ShmCommunicator::~ShmCommunicator() {
+  if (std::uncaught_exceptions() > exceptions_) reduction_.abort("stopped with an error");
+}
+
+Buffer ShmCommunicator::allocate(size_t bytes) {
+  const auto asked = reduction_.all_gather(std::as_bytes(std::span(&bytes, 1)));
+  if (std::any_of(asked.begin(), asked.end(), [&](const auto& theirs) { return theirs != asked.front(); }))
+    throw_error("allocate: ranks ask for different sizes, this one for {} bytes", bytes);
+  if (bytes == 0) return {};
+  std::shared_ptr<SharedSegment> segment;
+  try {
+    segment = std::make_shared<SharedSegment>(node_.get(), bytes);
+  } catch (const PoliteError& error) {
+    if (!options_.private_memory_if_full) throw;
+    if (rank_ == 0) log::warning("{}; gradients are copied into and out of shared memory instead", error.what());
+    return Buffer::host(bytes);
+  }
+  SharedWindow window{{}, bytes, ++windows_made_};
+  for (int r = 0; r < size_; ++r) window.copies.push_back(segment->part(r));
+  windows_->push_back(std::move(window));
+  const auto release = [segment, windows = windows_, id = windows_made_](void*) {
+    std::erase_if(*windows, [&](const SharedWindow& known) { return known.id == id; });
+  };
+  return Buffer(segment->part(rank_), bytes, release);
+}
+
+void ShmCommunicator::all_reduce_sum(std::span<float> values) {
+  const auto* begin = reinterpret_cast<const std::byte*>(values.data());
+  for (const SharedWindow& window : *windows_) {
+    const std::byte* mine = window.copies[rank_];
+    if (begin < mine || begin + values.size_bytes() > mine + window.bytes) continue;
+    return reduction_.all_reduce_sum(window, static_cast<size_t>(begin - mine) / sizeof(float), values.size());
+  }
+  reduction_.all_reduce_sum(values);
+}
+
+}  // namespace lockstep

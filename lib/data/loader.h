@@ -1,0 +1,72 @@
+// Batches of a data set, one after another, in memory made once. Assembled when asked for, or some ahead by a thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/buffer.h"
+#include "data/dataset.h"
+
+namespace lockstep {
+
+// The batches to assemble ahead: `setting` if >= 0, else (-1, automatic) 2 for batches over 64 KiB and 0 for smaller
+// ones, which are copied faster than a thread is woken.
+int64_t prefetch_depth(int64_t setting, int64_t batch_bytes);
+
+class BatchLoader {
+ public:
+  // Gives the rows of the next batch, at most max_rows; the span need only live until the next call. No rows is a batch
+  // too (count 0). With prefetch it is called from the loader's thread, never while start() runs `prepare`.
+  using NextRows = std::function<std::span<const int64_t>()>;
+
+  // dataset must outlive the loader. prefetch: see prefetch_depth.
+  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows);
+  ~BatchLoader();
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  // Begins a pass of `batches` batches: drops what was assembled ahead, runs `prepare` in the calling thread while
+  // nothing else runs (set the sampler's epoch there), then goes to work. next_rows is called `batches` times, not
+  // more.
+  void start(int64_t batches, const std::function<void()>& prepare = {});
+
+  // The next batch, valid until the following next() or start(). What went wrong in the thread arrives here, after
+  // the batches before it, and again at every further call until start(). Throws Error after the last batch of the
+  // pass.
+  const Batch& next();
+
+  int64_t remaining() const { return batches_ - consumed_; }
+  int64_t depth() const { return depth_; }  // batches assembled ahead; 0: no thread
+
+ private:
+  struct Slot {
+    Buffer x, targets;
+    std::vector<int64_t> rows;  // capacity max_rows
+    Batch batch;
+  };
+  void fill(Slot& slot);
+  void run();  // the thread
+  Slot& slot(int64_t batch) { return slots_[static_cast<size_t>(batch) % slots_.size()]; }
+
+  const Dataset& dataset_;
+  const int64_t max_rows_;
+  const int64_t depth_;
+  const NextRows next_rows_;
+  std::vector<Slot> slots_;  // depth_ ahead and the one in use
+
+  // Batch numbers within the pass. released_: those before it may be overwritten.
+  int64_t batches_ = 0, consumed_ = 0, produced_ = 0, released_ = 0;
+  bool filling_ = false, stop_ = false;
+  std::exception_ptr failure_;
+  std::mutex mutex_;  // guards the six above while there is a thread
+  std::condition_variable work_, done_;
+  std::thread thread_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "dist/replica_check.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+// FNV-1a: not against malice, only against mistakes.
+uint64_t hash_bytes(std::span<const std::byte> bytes) {
+  uint64_t hash = 14695981039346656037ULL;
+  for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 1099511628211ULL;
+  return hash;
+}
+
+// The positions of 0, 1, 2, ... in the stored slice tell two layouts apart whatever made them.
+uint64_t layout_hash(const Parameter& p) {
+  if (!p.format) return 0;
+  std::vector<float> ramp(static_cast<size_t>(p.shape.numel())), stored(p.count);
+  std::iota(ramp.begin(), ramp.end(), 1.0f);
+  p.format->store(ramp, stored);
+  return hash_bytes(std::as_bytes(std::span<const float>(stored)));
+}
+
+using Facts = std::vector<std::pair<std::string, std::string>>;  // what, value
+
+Facts facts_of(const ParameterStore& store, const std::string& config) {
+  Facts facts;
+  size_t begin = 0;
+  while (begin < config.size()) {  // line by line, so that the message can show the line
+    const size_t end = std::min(config.find('\n', begin), config.size());
+    facts.emplace_back("the config", config.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const Parameter& p : store.parameters()) {
+    facts.emplace_back("a parameter", p.name + " " + p.shape.str());
+    facts.emplace_back(
+        "the storage layout of " + p.name + " (unlike CPUs? LOCKSTEP_MAX_ISA and ONEDNN_MAX_CPU_ISA make them alike)",
+        fmt::format("{:016x}", layout_hash(p)));
+  }
+  return facts;
+}
+
+std::string serialise(const Facts& facts) {
+  std::string text;
+  for (const auto& [what, value] : facts) text += value + "\n";
+  return text;
+}
+
+std::string line_of(std::string_view text, size_t index) {
+  size_t begin = 0;
+  while (index-- > 0 && begin < text.size()) begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  return std::string(text.substr(begin, text.find('\n', begin) - begin));
+}
+
+}  // namespace
+
+void broadcast_model(ParameterStore& store, Communicator& communicator) {
+  communicator.broadcast(std::as_writable_bytes(store.values()), 0);
+  communicator.broadcast(std::as_writable_bytes(store.buffer_values()), 0);
+}
+
+void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator) {
+  const Facts facts = facts_of(store, config);
+  const std::string mine = serialise(facts);
+  const auto all = communicator.all_gather(std::as_bytes(std::span(mine)));
+  const auto text = [&](size_t rank) {
+    return std::string_view(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
+  };
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (text(rank) == text(0)) continue;
+    size_t index = 0;
+    while (line_of(text(rank), index) == line_of(text(0), index)) ++index;
+    const std::string what = index < facts.size() ? facts[index].first : "the number of parameters";
+    throw_error("ranks 0 and {} differ in {}: '{}' against '{}'", rank, what, line_of(text(0), index),
+                line_of(text(rank), index));
+  }
+}
+
+void check_parameters_equal(const ParameterStore& store, Communicator& communicator) {
+  std::vector<uint64_t> hashes;
+  for (size_t id = 0; id < store.parameters().size(); ++id)
+    hashes.push_back(hash_bytes(std::as_bytes(store.value(static_cast<ParameterId>(id)))));
+  const auto all = communicator.all_gather(std::as_bytes(std::span<const uint64_t>(hashes)));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    for (size_t id = 0; id < hashes.size(); ++id) {
+      if (std::memcmp(all[rank].data() + id * 8, all[0].data() + id * 8, 8) == 0) continue;
+      throw_error("parameter {} differs between rank 0 and rank {}", store.parameters()[id].name, rank);
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// Replicas start equal and built alike, or the run stops before the first step.
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.h"
+#include "nn/parameter_store.h"
+
+namespace lockstep {
+
+// Rank 0's parameters and buffers to all ranks.
+void broadcast_model(ParameterStore& store, Communicator& communicator);
+
+// Throws on all ranks, naming the first rank that differs from rank 0 and what differs: `config` text, a parameter's
+// name or shape, or the layout its plan stores it in (ranks on unlike CPUs), without which reduced gradients would be
+// nonsense.
+void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator);
+
+// Throws when the parameters' bits differ between ranks, naming the parameter and the rank.
+void check_parameters_equal(const ParameterStore& store, Communicator& communicator);
+
+}  // namespace lockstep

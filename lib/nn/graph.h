@@ -1,0 +1,104 @@
+// A network bound to one batch size and phase: layers in execution order, every activation and gradient placed in one
+// arena by lifetime, every pointer known. A step then only runs plans.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nn/builder.h"
+#include "nn/layer.h"
+#include "nn/parameter_store.h"
+
+namespace lockstep {
+
+// Hears from backward that the gradient of a parameter is complete for this micro-step.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  virtual void on_ready(ParameterId id) = 0;
+};
+
+class Graph {
+ public:
+  // Binds `nodes` (made for this graph alone). Parameters are named and added to the store by the first graph of a
+  // network and found there by the later ones; formats are set or obeyed likewise.
+  Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
+        ParameterStore& store);
+
+  int64_t batch() const { return batch_; }
+  size_t arena_bytes() const { return arena_bytes_; }
+  // Fixes all pointers: `arena` has arena_bytes(), the store is laid out. Called again when the arena moves.
+  void attach(void* arena);
+  // Parameters in the order in which backward finishes them.
+  std::vector<ParameterId> finish_order() const;
+  std::vector<bool> norm_parameters() const;  // by ParameterId
+  // Draws every layer's initial parameters in construction order, as the PyTorch script would.
+  void initialize(Generator& generator) const;
+
+  // x: [batch, sample...] in canonical layout, must stay valid until backward ends.
+  void forward(const float* x, const StepStream& stream);
+  TensorView output() const;  // [batch, ...], canonical layout
+  float* output_gradient() const { return output_gradient_; }
+  // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
+  void backward(bool accumulate, GradientListener& listener);
+
+  const std::vector<std::string>& node_names() const { return names_; }
+
+ private:
+  struct Use {
+    int node, input;  // consumer and which of its inputs
+  };
+  struct Node {
+    LayerPtr layer;
+    Shape sample_shape;           // of the output
+    std::vector<int> inputs;
+    std::vector<ParameterId> parameters;
+    std::vector<BufferId> buffers;
+    Binding binding;
+    std::vector<Use> uses;
+    bool needs_gradient = false;  // of its output: a parameter lies here or upstream
+    bool share_gradient = false;  // the gradients of its output and of input 0 are the same memory
+    int storage = 0;              // the node whose memory holds this output; kNetworkInput: the caller's
+    int gradient_storage = 0;     // likewise for the output's gradient
+    size_t value_offset = 0, gradient_offset = 0, saved_offset = 0;
+    std::vector<size_t> extra_offset;  // per input; kNone: this use writes the input's gradient itself
+    // Argument lists, filled by attach.
+    std::vector<const float*> x;
+    std::vector<float*> dx, values, gradients, buffer_values;
+    Io io;
+  };
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  // graph_bind.cpp: fusion, reorders, binding.
+  void bind_all(std::vector<BuiltNode>& built);
+  int bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs);
+  int bind_reorder(int source);
+  int input_in_accepted_layout(const Layer& layer, const std::vector<int>& inputs, int source);
+  const TensorDesc& desc(int node) const;
+  // graph_memory.cpp: which tensors share memory, lifetimes, offsets.
+  void share_storage();
+  bool may_overwrite_input(int index) const;
+  void place_gradients_of_uses();
+  void plan_arena();
+
+  int last() const { return static_cast<int>(nodes_.size()) - 1; }
+  Node& node(int index) { return nodes_[static_cast<size_t>(index)]; }
+  const Node& node(int index) const { return nodes_[static_cast<size_t>(index)]; }
+
+  Backend& backend_;
+  ParameterStore& store_;
+  int64_t batch_;
+  Phase phase_;
+  bool stored_;  // the store was laid out before: formats are given
+  TensorDesc input_desc_;
+  std::vector<Node> nodes_;
+  std::vector<std::string> names_;
+  std::vector<Use> network_input_uses_;
+  std::vector<int> reorder_of_;  // node -> its reordered copy or -1
+  size_t arena_bytes_ = 0, workspace_offset_ = 0;
+  float* output_ = nullptr;
+  float* output_gradient_ = nullptr;
+};
+
+}  // namespace lockstep

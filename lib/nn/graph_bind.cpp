@@ -1,0 +1,144 @@
+// Binding: takes fusions, inserts reorders, makes every layer's plan.
+#include <algorithm>
+
+#include "core/error.h"
+#include "nn/graph.h"
+#include "nn/layers/reorder.h"
+
+namespace lockstep {
+namespace {
+
+// A ReLU whose input has no other reader is taken into the layer before it, and a max pooling after such a ReLU masks
+// the gradient on its smaller side. Returns for each node the node that now computes its output.
+std::vector<int> fuse(std::vector<BuiltNode>& built) {
+  std::vector<int> readers(built.size(), 0);
+  for (const BuiltNode& node : built) {
+    for (int input : node.inputs) {
+      if (input != kNetworkInput) ++readers[static_cast<size_t>(input)];
+    }
+  }
+  std::vector<int> computed_by(built.size());
+  for (size_t i = 0; i < built.size(); ++i) {
+    computed_by[i] = static_cast<int>(i);
+    if (built[i].inputs.size() != 1 || built[i].inputs[0] == kNetworkInput) continue;
+    const auto source = static_cast<size_t>(built[i].inputs[0]);
+    if (readers[source] != 1) continue;
+    const auto producer = static_cast<size_t>(computed_by[source]);
+    const bool source_is_fused_relu = producer != source;
+    if (built[i].layer->kind() == "relu") {
+      if (!source_is_fused_relu && built[producer].layer->fuse_relu()) computed_by[i] = static_cast<int>(producer);
+    } else if (source_is_fused_relu && built[i].layer->fuse_input_relu_mask()) {
+      built[producer].layer->gradient_premasked();
+    }
+  }
+  return computed_by;
+}
+
+}  // namespace
+
+Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
+             ParameterStore& store)
+    : backend_(backend), store_(store), batch_(batch), phase_(phase), stored_(store.laid_out()) {
+  input_desc_.shape = sample.with_front(batch);
+  bind_all(nodes);
+  share_storage();
+  place_gradients_of_uses();
+  plan_arena();
+}
+
+const TensorDesc& Graph::desc(int index) const {
+  return index == kNetworkInput ? input_desc_ : node(index).binding.output;
+}
+
+void Graph::bind_all(std::vector<BuiltNode>& built) {
+  const std::vector<int> computed_by = fuse(built);
+  std::vector<int> position(built.size(), -1);
+  for (size_t i = 0; i < built.size(); ++i) {
+    if (computed_by[i] != static_cast<int>(i)) {
+      position[i] = position[static_cast<size_t>(computed_by[i])];
+      continue;
+    }
+    std::vector<int> inputs;
+    for (int input : built[i].inputs)
+      inputs.push_back(input == kNetworkInput ? kNetworkInput : position[static_cast<size_t>(input)]);
+    std::vector<int> accepted;
+    for (int source : inputs) accepted.push_back(input_in_accepted_layout(*built[i].layer, inputs, source));
+    position[i] = bind_node(std::move(built[i].layer), built[i].name, built[i].sample_shape, std::move(accepted));
+  }
+  if (nodes_.empty()) throw_error("the model has no layers");
+  if (desc(last()).channel_block != 1) bind_reorder(last());
+  for (int i = 0; i < last(); ++i) {
+    if (node(i).uses.empty())
+      throw_error("layer '{}' is not used by any later layer: the loss does not depend on it",
+                  names_[static_cast<size_t>(i)]);
+  }
+}
+
+int Graph::input_in_accepted_layout(const Layer& layer, const std::vector<int>& inputs, int source) {
+  const bool mixed = std::ranges::any_of(
+      inputs, [&](int other) { return desc(other).channel_block != desc(inputs[0]).channel_block; });
+  if (desc(source).channel_block == 1 || (layer.accepts_blocked() && !mixed)) return source;
+  int& copy = reorder_of_[static_cast<size_t>(source)];
+  if (copy < 0) {
+    const int made = bind_reorder(source);
+    reorder_of_[static_cast<size_t>(source)] = made;
+    return made;
+  }
+  return copy;
+}
+
+int Graph::bind_reorder(int source) {
+  const Shape sample = node(source).sample_shape;
+  return bind_node(make_reorder(sample), names_[static_cast<size_t>(source)] + " reordered", sample, {source});
+}
+
+int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs) {
+  const int index = static_cast<int>(nodes_.size());
+  Node made;
+  std::vector<TensorDesc> descs;
+  bool input_gradient = false;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const int source = inputs[k];
+    descs.push_back(desc(source));
+    if (source == kNetworkInput) {
+      network_input_uses_.push_back({index, static_cast<int>(k)});
+    } else {
+      input_gradient |= node(source).needs_gradient;
+      node(source).uses.push_back({index, static_cast<int>(k)});
+    }
+  }
+  for (const ParameterSpec& spec : layer->parameters()) {
+    const std::string full = name + "." + spec.name;
+    made.parameters.push_back(stored_ ? store_.find(full) : store_.add_parameter(full, spec.shape));
+  }
+  int buffer = 0;
+  for (const ParameterSpec& spec : layer->buffers()) {
+    const std::string full = name + "." + spec.name;
+    if (!stored_) {
+      made.buffers.push_back(store_.add_buffer(full, spec.shape));
+    } else {
+      while (store_.buffers()[static_cast<size_t>(buffer)].name != full) ++buffer;
+      made.buffers.push_back(buffer);
+    }
+  }
+  std::vector<WeightFormatPtr> formats(made.parameters.size());
+  if (stored_) {
+    for (size_t k = 0; k < formats.size(); ++k)
+      formats[k] = store_.parameters()[static_cast<size_t>(made.parameters[k])].format;
+  }
+  BindContext context{backend_, phase_, input_gradient, descs, stored_, formats};
+  made.binding = layer->bind(context);
+  if (!stored_) {
+    for (size_t k = 0; k < formats.size(); ++k) store_.set_format(made.parameters[k], formats[k]);
+  }
+  made.needs_gradient = phase_ == Phase::training && (input_gradient || !made.parameters.empty());
+  made.layer = std::move(layer);
+  made.sample_shape = sample;
+  made.inputs = std::move(inputs);
+  nodes_.push_back(std::move(made));
+  names_.push_back(name);
+  reorder_of_.push_back(-1);
+  return index;
+}
+
+}  // namespace lockstep

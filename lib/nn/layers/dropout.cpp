@@ -1,0 +1,84 @@
+// Dropout. Its own stream is a function of (step stream, layer, element), so masks never depend on threads or timing; with
+// torch_stream the masks are drawn in canonical element order from PyTorch's sequential generator instead.
+#include <memory>
+
+#include "core/error.h"
+#include "nn/layers/layers.h"
+
+namespace lockstep {
+namespace {
+
+// splitmix64's finaliser: spreads neighbouring layer ids and step keys over all 64 bits.
+uint64_t mix64(uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+class DropoutLayer final : public Layer {
+ public:
+  DropoutLayer(const LayerSpec& spec, uint64_t layer_id)
+      : where_(describe(spec)), p_(spec.p), torch_stream_(spec.torch_stream), layer_key_(mix64(layer_id)) {
+    if (!(p_ >= 0 && p_ <= 1)) throw_error("{}: p must be from 0 to 1, found {}", where_, p_);
+  }
+  std::string_view kind() const override { return "dropout"; }
+  Shape infer(std::span<const Shape> inputs) override { return inputs[0]; }
+  // PyTorch draws in canonical order, so its stream needs canonical memory.
+  bool accepts_blocked() const override { return !torch_stream_; }
+
+  Binding bind(BindContext& context) override {
+    input_ = context.inputs[0];
+    backend_ = &context.backend;
+    Binding binding{.output = input_};
+    active_ = context.phase == Phase::training && p_ > 0;  // otherwise the identity, and nothing is drawn
+    if (active_) {
+      plan_ = context.backend.plan_dropout({.count = input_.shape.numel(), .p = p_});
+      binding.saved_bytes = plan_->saved_bytes();
+      binding.workspace_bytes = plan_->workspace_bytes();
+    }
+    binding.backward_reads_input = false;
+    binding.in_place = true;
+    return binding;
+  }
+
+  void forward(const Io& io) override {
+    if (!active_) {
+      if (io.y != io.x[0]) backend_->copy(count(), io.x[0], io.y);
+      return;
+    }
+    if (io.stream == nullptr) throw_error("{}: no random stream was given for this step", where_);
+    if (!torch_stream_ || p_ == 1) {
+      plan_->forward(io.x[0], io.y, mix64(io.stream->key ^ layer_key_), io.saved);
+      return;
+    }
+    if (io.stream->torch == nullptr) throw_error("{}: PyTorch's generator was asked for but is not running", where_);
+    auto* keep = static_cast<uint8_t*>(io.saved);
+    io.stream->torch->bernoulli({keep, count()}, 1 - p_);
+    plan_->forward_with_mask(io.x[0], io.y, keep, io.saved);
+  }
+
+  void backward(const Io& io) override {
+    if (io.dx[0] == nullptr) return;
+    if (active_)
+      plan_->backward(io.dy, io.dx[0], io.saved);
+    else if (io.dx[0] != io.dy)
+      backend_->copy(count(), io.dy, io.dx[0]);
+  }
+
+ private:
+  size_t count() const { return static_cast<size_t>(input_.shape.numel()); }
+  std::string where_;
+  double p_;
+  bool torch_stream_, active_ = false;
+  uint64_t layer_key_;
+  TensorDesc input_;
+  Backend* backend_ = nullptr;
+  std::unique_ptr<DropoutPlan> plan_;
+};
+
+}  // namespace
+
+LayerPtr make_dropout(const LayerSpec& spec, uint64_t layer_id) { return std::make_unique<DropoutLayer>(spec, layer_id); }
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+#include "nn/network.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch)
+    : spec_(std::move(spec)), sample_(sample), backend_(backend) {
+  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_);
+  first_ = graph.get();
+  graphs_.emplace(std::pair{Phase::training, batch}, std::move(graph));
+}
+
+void Network::lay_out(const std::function<Buffer(size_t)>& allocate_gradients) {
+  store_.lay_out(first_->finish_order(), allocate_gradients);
+  fit_arena(*first_);
+}
+
+Shape Network::output_shape() const { return first_->output().desc.shape.without_front(); }
+
+void Network::initialize(Generator& generator) { first_->initialize(generator); }
+
+std::vector<bool> Network::norm_parameters() const { return first_->norm_parameters(); }
+
+Graph& Network::graph(Phase phase, int64_t batch) {
+  const std::pair key{phase, batch};
+  const auto found = graphs_.find(key);
+  if (found != graphs_.end()) return *found->second;
+  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_);
+  fit_arena(*graph);
+  return *graphs_.emplace(key, std::move(graph)).first->second;
+}
+
+void Network::fit_arena(Graph& graph) {
+  if (graph.arena_bytes() > arena_.bytes()) {
+    arena_ = Buffer();  // free first: two large arenas need not fit
+    arena_ = backend_.allocate(graph.arena_bytes());
+    for (auto& [key, other] : graphs_) other->attach(arena_.data());
+  }
+  graph.attach(arena_.data());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// A model as the trainer sees it: parameters once, and a bound graph for every batch size and phase that comes up.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "nn/graph.h"
+#include "nn/model_spec.h"
+
+namespace lockstep {
+
+class Network {
+ public:
+  // Binds the training graph for `batch`, which decides how parameters are stored. Throws Error for a model that does
+  // not fit the samples. Nothing else may be called before lay_out.
+  Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch);
+  // `allocate_gradients` makes the gradient arena: a communicator's window, so this may be a collective call.
+  void lay_out(const std::function<Buffer(size_t)>& allocate_gradients);
+
+  ParameterStore& store() { return store_; }
+  const ParameterStore& store() const { return store_; }
+  const Shape& sample_shape() const { return sample_; }
+  Shape output_shape() const;  // of one sample
+  void initialize(Generator& generator);
+  std::vector<bool> norm_parameters() const;  // by ParameterId: belongs to a normalisation layer
+
+  // Bound on first use (which allocates), the same object afterwards. All graphs share one activation arena, so only
+  // one of them may be between forward and backward.
+  Graph& graph(Phase phase, int64_t batch);
+  size_t activation_bytes() const { return arena_.bytes(); }
+
+ private:
+  void fit_arena(Graph& graph);
+
+  ModelSpec spec_;
+  Shape sample_;
+  Backend& backend_;
+  ParameterStore store_;
+  Buffer arena_;
+  std::map<std::pair<Phase, int64_t>, std::unique_ptr<Graph>> graphs_;
+  Graph* first_ = nullptr;
+};
+
+}  // namespace lockstep

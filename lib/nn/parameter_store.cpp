@@ -1,0 +1,108 @@
+#include "nn/parameter_store.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kAlignFloats = 16;  // 64 bytes
+
+template <class Slice>
+std::span<float> slice(const Buffer& arena, const Slice& s) {
+  return arena.as<float>().subspan(s.offset, s.count);
+}
+
+}  // namespace
+
+ParameterId ParameterStore::add_parameter(std::string name, Shape shape) {
+  if (find(name) >= 0) throw_error("two parameters are named '{}': give their layers different names", name);
+  Parameter parameter{.name = std::move(name), .shape = shape, .format = nullptr};
+  parameter.count = static_cast<size_t>(shape.numel());
+  parameters_.push_back(std::move(parameter));
+  return static_cast<ParameterId>(parameters_.size()) - 1;
+}
+
+BufferId ParameterStore::add_buffer(std::string name, Shape shape) {
+  const auto count = static_cast<size_t>(shape.numel());
+  buffers_.push_back({std::move(name), shape, 0, count});
+  return static_cast<BufferId>(buffers_.size()) - 1;
+}
+
+void ParameterStore::set_format(ParameterId id, WeightFormatPtr format) {
+  Parameter& p = parameters_[static_cast<size_t>(id)];
+  p.count = format ? format->stored_count() : static_cast<size_t>(p.shape.numel());
+  p.format = std::move(format);
+}
+
+void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+  order_.assign(finish_order.begin(), finish_order.end());
+  size_t floats = 0;
+  for (ParameterId id : order_) {
+    Parameter& p = parameters_[static_cast<size_t>(id)];
+    p.offset = floats;
+    floats += align_up(p.count, kAlignFloats);
+  }
+  values_ = Buffer::host(floats * sizeof(float));
+  gradients_ = allocate(floats * sizeof(float));
+  floats = 0;
+  for (ModelBuffer& b : buffers_) {
+    b.offset = floats;
+    floats += align_up(b.count, kAlignFloats);
+  }
+  buffer_values_ = Buffer::host(floats * sizeof(float));
+  laid_out_ = true;
+}
+
+ParameterId ParameterStore::find(const std::string& name) const {
+  const auto it = std::ranges::find(parameters_, name, &Parameter::name);
+  return it == parameters_.end() ? -1 : static_cast<ParameterId>(it - parameters_.begin());
+}
+
+std::span<float> ParameterStore::value(ParameterId id) const {
+  return slice(values_, parameters_[static_cast<size_t>(id)]);
+}
+std::span<float> ParameterStore::gradient(ParameterId id) const {
+  return slice(gradients_, parameters_[static_cast<size_t>(id)]);
+}
+std::span<float> ParameterStore::buffer(BufferId id) const {
+  return slice(buffer_values_, buffers_[static_cast<size_t>(id)]);
+}
+
+std::vector<float> ParameterStore::canonical(const Parameter& p, std::span<const float> stored) const {
+  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
+  if (p.format) {
+    p.format->load(stored, out);
+  } else {
+    std::ranges::copy(stored, out.begin());
+  }
+  return out;
+}
+
+std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
+  return canonical(parameters_[static_cast<size_t>(id)], value(id));
+}
+
+std::vector<float> ParameterStore::canonical_gradient(ParameterId id) const {
+  return canonical(parameters_[static_cast<size_t>(id)], gradient(id));
+}
+
+void ParameterStore::set_canonical(ParameterId id, std::span<const float> values) {
+  const Parameter& p = parameters_[static_cast<size_t>(id)];
+  if (static_cast<int64_t>(values.size()) != p.shape.numel())
+    throw_error("{}: expected {} values, found {}", p.name, p.shape.numel(), values.size());
+  if (p.format) {
+    p.format->store(values, value(id));
+  } else {
+    std::ranges::copy(values, value(id).begin());
+  }
+}
+
+int64_t ParameterStore::total_parameters() const {
+  int64_t total = 0;
+  for (const Parameter& p : parameters_) total += p.shape.numel();
+  return total;
+}
+
+}  // namespace lockstep

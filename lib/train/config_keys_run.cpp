@@ -1,0 +1,121 @@
+// The sections run, sampler, eval, log, distributed and device, and the table of sections itself.
+#include "train/config_keys.h"
+
+namespace lockstep {
+namespace {
+
+template <class S>
+Schema make(std::string doc, std::vector<Key> keys) {
+  Schema schema;
+  schema.doc = std::move(doc);
+  schema.defaults = std::make_shared<S>();
+  schema.keys = std::move(keys);
+  return schema;
+}
+
+}  // namespace
+
+const Schema& run_schema() {
+  using S = RunConfig;
+  static const Schema schema = make<S>(
+      "The run as a whole.",
+      {key("dir", &S::dir, anything(), "Everything the run writes lies below this directory.").also({"output", "output_dir"}),
+       key("seed", &S::seed, anything(), "Seed of initialisation and dropout, as torch.manual_seed.")
+           .also({"random_seed", "manual_seed"}),
+       key("seed_per_rank", &S::seed_per_rank, anything(),
+           "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal.")});
+  return schema;
+}
+
+const Schema& sampler_schema() {
+  using S = SamplerConfig;
+  static const Schema schema = make<S>(
+      "The order of the training samples and their split over the ranks.",
+      {key("shuffle", &S::shuffle, anything(), "Draws a new order each epoch; false: the order of the file."),
+       key("seed", &S::seed, anything(), "Seed of the order, as DistributedSampler's."),
+       key("reshuffle", &S::reshuffle, anything(), "false: epoch 0's order in every epoch (a missing set_epoch)."),
+       key("generator", &S::generator, one_of({"sampler", "global"}),
+           "sampler: order from (seed, epoch); global: from the global generator, as DataLoader(shuffle=True)."),
+       key("uneven", &S::uneven, one_of({"exact", "pad", "drop"}),
+           "Where the samples don't divide by the ranks: exact: each once; pad: repeat the first ones; drop: leave out the rest."),
+       key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch.")});
+  return schema;
+}
+
+const Schema& eval_schema() {
+  using S = EvalConfig;
+  static const Schema schema = make<S>(
+      "Evaluation on data.val.",
+      {key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never.").also({"interval", "frequency"}),
+       key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and forward pass."),
+       key("at_start", &S::at_start, anything(), "Also after the first step.")});
+  return schema;
+}
+
+const Schema& log_schema() {
+  using S = LogConfig;
+  static const Schema schema = make<S>(
+      "What is printed.",
+      {key("every", &S::every, at_least(1), "Steps between two lines; the last step of the run is always printed."),
+       key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
+       key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
+       key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
+       key("watch", &S::watch, anything(),
+           "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
+  return schema;
+}
+
+const Schema& distributed_schema() {
+  using S = DistributedConfig;
+  static const Schema schema = [] {
+    Schema made = make<S>(
+        "The ranks.",
+        {key("world_size", &S::world_size, between(1, 1 << 24), "Number of ranks; checked against the launch where given.")
+             .also({"num_ranks", "ranks", "nproc"}),
+         key("backend", &S::backend, one_of({"auto", "shm", "mpi"}),
+             "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
+         key("sync", &S::sync, anything(), "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
+    made.finish = [](void* object, const MapView& view) {
+      if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
+    };
+    return made;
+  }();
+  return schema;
+}
+
+const Schema& device_schema() {
+  using S = DeviceConfig;
+  static const Schema schema = [] {
+    Schema made = make<S>(
+        "The device of each rank.",
+        {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}), "auto: cuda where a GPU is found, else cpu."),
+         key("threads", &S::threads, between(0, 4096), "Compute threads per rank; 0: allowed cores / local ranks."),
+         key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),
+         key("flush_denormals", &S::flush_denormals, anything(), "Treats denormal numbers as 0, which is faster.")});
+    made.scalar_key = "kind";
+    return made;
+  }();
+  return schema;
+}
+
+const Schema& root_schema() {
+  using S = Config;
+  static const Schema schema = make<S>(
+      "One map of sections.",
+      {section("run", &S::run, run_schema, "The run as a whole."),
+       section("model", &S::model, model_schema, "The network.").must().also({"network", "architecture"}),
+       section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
+       section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
+       section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
+       section("optimizer", &S::optimizer, optimizer_schema, "The optimizer.").also({"optim"}),
+       section("schedule", &S::schedule, schedule_schema, "The learning rate over time.")
+           .also({"scheduler", "lr_scheduler", "lr_schedule"}),
+       section("eval", &S::eval, eval_schema, "Evaluation.").also({"evaluation"}),
+       section("log", &S::log, log_schema, "Output.").also({"logging"}),
+       section("distributed", &S::distributed, distributed_schema, "The ranks.").also({"parallel", "ddp"}),
+       section("device", &S::device, device_schema, "The device.")});
+  return schema;
+}
+
+}  // namespace lockstep

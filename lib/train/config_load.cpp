@@ -1,0 +1,83 @@
+// A file to a Config: text, tree, overrides, tables, then the rules that span sections.
+#include <array>
+#include <fstream>
+#include <system_error>
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/config_overrides.h"
+#include "train/config_schema.h"
+#include "train/yaml_parse.h"
+
+namespace lockstep {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw_error("{}: is a directory; expected a config file", path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw_error("{}: cannot open the config file", path);
+  // Read by blocks, so that a pipe works and an endless file ends.
+  std::string text;
+  std::array<char, 1 << 16> block{};
+  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<size_t>(file.gcount()));
+    if (text.size() > kMaxYamlBytes) throw_error("{}:1:1: larger than {} bytes", path, kMaxYamlBytes);
+  }
+  if (file.bad()) throw_error("{}: cannot read the config file", path);
+  return text;
+}
+
+// Position of a nested value, or of the innermost map on the way that exists.
+YamlPosition find_position(const YamlNode& root, std::initializer_list<const char*> path) {
+  const YamlNode* node = &root;
+  for (const char* part : path) {
+    const int index = node->find(part);
+    if (index < 0) break;
+    node = &node->items[static_cast<size_t>(index)];
+  }
+  return node->at;
+}
+
+void check_across(const YamlNode& root, const Config& config) {
+  const bool scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum;
+  const bool momentum = config.optimizer.momentum > 0 || scheduled;
+  if (config.optimizer.nesterov && !momentum) {
+    fail_at(find_position(root, {"optimizer", "nesterov"}), "optimizer.nesterov needs momentum above 0");
+  }
+  if (config.optimizer.dampening != 0 && !momentum) {
+    fail_at(find_position(root, {"optimizer", "dampening"}), "optimizer.dampening has no effect without momentum");
+  }
+  if (config.schedule.kind == "plateau" && config.schedule.metric.starts_with("val.") && !config.data.val) {
+    fail_at(find_position(root, {"schedule", "metric"}),
+            "schedule.metric is " + config.schedule.metric + " but there is no data.val");
+  }
+}
+
+}  // namespace
+
+std::string Period::str() const {
+  if (kind == Kind::never) return "never";
+  return fmt::format("{} {}{}", n, kind == Kind::epochs ? "epoch" : "step", n == 1 ? "" : "s");
+}
+
+Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& overrides) {
+  YamlNode root = parse_yaml(text, path);
+  const bool is_nothing = root.kind == YamlNode::Kind::empty || root.kind == YamlNode::Kind::null;
+  if (is_nothing) fail_at(root.at, "the file is empty; a config needs model and data");
+  if (root.kind != YamlNode::Kind::map) {
+    fail_at(root.at, fmt::format("expected a map of sections at the top level, found {}", root.describe()));
+  }
+  for (const std::string& assignment : overrides) apply_override(root, assignment);
+  Config config;
+  config.path = path;
+  read_map(root_schema(), root, "", &config);
+  check_across(root, config);
+  return config;
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(read_file(path), path, overrides);
+}
+
+}  // namespace lockstep

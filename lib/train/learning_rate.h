@@ -1,0 +1,33 @@
+// The schedule as the trainer uses it: one schedule per parameter group, asked before every optimizer step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/data_plan.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "train/config.h"
+#include "train/evaluator.h"
+
+namespace lockstep {
+
+class LearningRate {
+ public:
+  // Lengths left open in the config (one-cycle's total, cosine's t_max) are the run's own, from `plan`.
+  LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, const DataPlan& plan);
+  // Sets the rates for optimizer step `step` of `epoch`, both from 0.
+  void apply(Optimizer& optimizer, int64_t step, int64_t epoch);
+  // Reduce-on-plateau watches the validation.
+  void observe(const Metrics& metrics);
+  double last() const { return last_; }  // of group 0, as applied
+
+ private:
+  bool per_epoch_;
+  std::string metric_;               // val.loss | val.accuracy
+  std::vector<Schedule> schedules_;  // by group
+  double last_ = 0;
+  int64_t applied_ = -1;             // the step or epoch that the current rates belong to
+};
+
+}  // namespace lockstep

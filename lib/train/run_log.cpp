@@ -1,0 +1,110 @@
+#include "train/run_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace lockstep {
+namespace {
+
+// JSON knows no NaN or infinity: they become null, and a reader sees that something went wrong at this step.
+nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
+
+}  // namespace
+
+RunLog::RunLog(const std::string& dir, bool active) : active_(active) {
+  if (!active_) return;
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) throw_error("run.dir {}: cannot be made: {}", dir, error.message());
+  const std::string path = dir + "/metrics.jsonl";
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) throw_error("{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+RunLog::~RunLog() {
+  if (file_ >= 0) ::close(file_);
+}
+
+// One write per line: a line is there whole or not at all, even after a kill.
+void RunLog::write(const nlohmann::json& event) {
+  const std::string line = event.dump() + "\n";
+  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    throw_error("metrics.jsonl: write failed: {}", std::strerror(errno));
+}
+
+void RunLog::start(const std::string& config_yaml, int world_size, int64_t parameters, const std::string& arithmetic) {
+  if (!active_) return;
+  write({{"event", "start"},
+         {"world_size", world_size},
+         {"parameters", parameters},
+         {"arithmetic", arithmetic},
+         {"config", config_yaml}});
+  log::info("{} parameters, world_size {}, {}", parameters, world_size, arithmetic);
+}
+
+void RunLog::step(const StepRecord& r) {
+  if (!active_) return;
+  nlohmann::json event = {{"event", "step"},
+                          {"step", r.step},
+                          {"epoch", r.epoch},
+                          {"loss", number(r.loss)},
+                          {"lr", r.lr},
+                          {"samples", r.samples},
+                          {"samples_per_second", number(r.samples_per_second)}};
+  if (r.gradient_norm >= 0 || std::isnan(r.gradient_norm)) event["gradient_norm"] = number(r.gradient_norm);
+  for (const RankStep& rank : r.ranks) {
+    event["rank_loss"].push_back(number(rank.loss));
+    if (!rank.indices.empty()) event["rank_indices"].push_back(rank.indices);
+  }
+  write(event);
+  log::info("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s", r.epoch + 1, r.step,
+            r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second);
+  for (size_t rank = 0; rank < r.ranks.size(); ++rank) {
+    std::string indices;
+    for (const auto& micro_step : r.ranks[rank].indices) indices += fmt::format(" [{}]", fmt::join(micro_step, ", "));
+    log::info("  rank {}  loss {:.4f}{}{}", rank, r.ranks[rank].loss, indices.empty() ? "" : "  indices", indices);
+  }
+}
+
+void RunLog::eval(const EvalRecord& r) {
+  if (!active_) return;
+  nlohmann::json event = {{"event", "eval"},        {"step", r.step},   {"epoch", r.epoch},
+                          {"loss", number(r.loss)}, {"count", r.count}, {"shards", r.shard_sizes},
+                          {"seconds", r.seconds}};
+  std::string accuracy;
+  if (r.accuracy >= 0) {
+    event["accuracy"] = r.accuracy;
+    event["correct"] = r.correct;
+    accuracy = fmt::format("  accuracy {:.2f} % ({}/{})", 100 * r.accuracy, r.correct, r.count);
+  }
+  write(event);
+  log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, r.loss,
+            accuracy, r.count, fmt::join(r.shard_sizes, " + "));
+}
+
+void RunLog::probe(const std::string& when, int64_t step, const std::string& text,
+                   const std::vector<double>& per_rank) {
+  if (!active_) return;
+  nlohmann::json values = nlohmann::json::array();
+  for (double value : per_rank) values.push_back(number(value));
+  write({{"event", "probe"}, {"when", when}, {"step", step}, {"probe", text}, {"values", values}});
+  for (size_t rank = 0; rank < per_rank.size(); ++rank)
+    log::info("  rank {}  {} {} = {:+.6f}", rank, when, text, per_rank[rank]);
+}
+
+void RunLog::finish(int64_t steps, double seconds) {
+  if (!active_) return;
+  write({{"event", "end"}, {"steps", steps}, {"seconds", seconds}});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+// What a run leaves behind: <dir>/config.yaml and <dir>/metrics.jsonl (one JSON object per line), and the lines people
+// read on the console. Written by rank 0 only. The events and their fields are listed in docs/metrics.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+struct RankStep {
+  double loss = 0;                            // local mean over the rank's samples of the step; NaN without samples
+  std::vector<std::vector<int64_t>> indices;  // one list per micro-step, when asked for
+};
+
+struct StepRecord {
+  int64_t step = 0, epoch = 0;  // optimizer steps from 0; epochs from 0
+  int64_t steps_per_epoch = 0, step_in_epoch = 0;
+  double loss = 0, lr = 0;
+  int64_t samples = 0;            // of this step, over all ranks
+  double samples_per_second = 0;  // since the line before
+  double gradient_norm = -1;      // before clipping; negative: not computed
+  std::vector<RankStep> ranks;    // empty unless asked for
+};
+
+struct EvalRecord {
+  int64_t step = 0, epoch = 0;
+  double loss = 0, accuracy = -1;  // accuracy negative: not a classification
+  int64_t correct = 0, count = 0;
+  std::vector<int64_t> shard_sizes;
+  double seconds = 0;
+};
+
+class RunLog {
+ public:
+  // active false (ranks other than 0, or a dry run): every call does nothing.
+  RunLog(const std::string& dir, bool active);
+  ~RunLog();
+  void start(const std::string& config_yaml, int world_size, int64_t parameters, const std::string& arithmetic);
+  void step(const StepRecord& record);
+  void eval(const EvalRecord& record);
+  void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
+  void finish(int64_t steps, double seconds);
+
+ private:
+  void write(const nlohmann::json& event);
+  int file_ = -1;
+  bool active_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace lockstep

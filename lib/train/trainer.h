@@ -1,0 +1,114 @@
+// The training loop: run -> train_epoch -> train_step, and evaluation between. It knows samples, windows and steps; how
+// gradients travel is the synchroniser's, where data comes from the loader's, how numbers are computed the backend's.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backend/backend.h"
+#include "comm/communicator.h"
+#include "core/rng.h"
+#include "data/data_plan.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "data/sampler.h"
+#include "dist/gradient_synchronizer.h"
+#include "nn/network.h"
+#include "optim/optimizer.h"
+#include "optim/parameter_groups.h"
+#include "train/config.h"
+#include "train/evaluator.h"
+#include "train/learning_rate.h"
+#include "train/probe.h"
+#include "train/run_log.h"
+
+namespace lockstep {
+
+struct EpochResult {
+  int64_t epoch = 0, samples = 0;     // samples trained on, over all ranks
+  double train_loss = 0;              // mean over the epoch's samples, each at the parameters of its step
+  double seconds = 0;                 // training only, without evaluation
+  std::optional<Metrics> validation;  // the last one of the epoch
+};
+
+struct RunResult {
+  int64_t steps = 0;
+  std::vector<EpochResult> epochs;
+};
+
+class Trainer {
+ public:
+  // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
+  // expanded already; all references must outlive the trainer.
+  Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log);
+  ~Trainer();
+
+  RunResult run();
+  const DataPlan& plan() const { return plan_; }
+  const std::string& arithmetic() const { return arithmetic_; }
+  Network& network() { return *network_; }
+  GradientSynchronizer& synchronizer() { return *synchronizer_; }
+  // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest.
+  void begin_epoch(int64_t epoch);
+  void train_step(int64_t step_in_epoch);
+
+ private:
+  struct Bound {  // what a micro-batch of one size needs
+    int64_t count;
+    Graph* graph;
+    std::unique_ptr<LossPlan> loss;
+  };
+
+  void build();
+  void build_on_parameters();
+  EpochResult train_epoch(int64_t epoch, int64_t steps);
+  int64_t samples_of_step(int64_t step_in_epoch) const;
+  Bound& bound(int64_t count);
+  LossSums micro_step(const Batch& batch, int64_t index, double scale, bool accumulate);
+  void divide_by_global_weight();
+  double clip();
+  // trainer_log.cpp: what is told, and when.
+  bool log_due() const;  // after the step just done
+  bool evaluation_due_after_step() const;
+  bool evaluation_due_after_epoch(int64_t epoch) const;
+  void log_step(int64_t step_in_epoch);
+  std::vector<RankStep> gather_rank_steps();
+  void evaluate(EpochResult& result);
+  void log_probes(const char* when, bool gradients_too);
+
+  const Config& config_;
+  Backend& backend_;
+  Communicator& communicator_;
+  RunLog& log_;
+
+  Generator generator_;  // the script's global generator: data, then initial weights, then order
+  std::unique_ptr<const Dataset> train_data_, val_data_;
+  LossSpec loss_spec_;
+  int64_t batch_size_ = 0;
+  std::string arithmetic_;
+  DataPlan plan_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<GradientSynchronizer> synchronizer_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<LearningRate> learning_rate_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<BatchLoader> loader_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::vector<Probe> probes_;
+  std::vector<Bound> bound_;
+  std::vector<ParameterRange> slices_;  // what clipping takes norms over
+  bool mean_ = true;                    // train.reduction
+  double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
+
+  int64_t step_ = 0, epoch_ = 0;
+  LossSums window_, epoch_sums_;  // local sums of the last step and of the epoch
+  double gradient_norm_ = -1;
+  std::vector<std::vector<int64_t>> window_indices_;
+  int64_t samples_since_log_ = 0;
+  std::chrono::steady_clock::time_point last_log_;
+  double evaluation_seconds_ = 0;  // inside the current log interval, not counted as training time
+};
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// From the config's structs to those of each folder, which know nothing of the config file.
+#pragma once
+
+#include <memory>
+
+#include "data/data_plan.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "data/settings.h"
+#include "nn/network.h"
+#include "optim/optimizer.h"
+#include "train/config.h"
+
+namespace lockstep {
+
+// The seed of the script's global generator on this rank.
+uint64_t initial_seed(const Config& config, int rank);
+DatasetSettings dataset_settings(const DatasetConfig& config, const std::string& loss);
+// `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its
+// manual_seed) go on drawing from it, all others have seeds of their own.
+std::unique_ptr<Dataset> make_dataset(const DatasetConfig& config, const std::string& loss, int rank, Generator& script);
+DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size);
+SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation);
+LossSpec loss_spec(const TrainConfig& config);
+OptimizerSettings optimizer_settings(const Config& config);
+
+// The loss weight of every sample where it is the same for all (so that the global denominator is known before the
+// forward pass); 0 where it depends on the targets: class weights, ignored labels.
+double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset);
+
+// Throws Error unless the network's output suits the data's targets under this loss.
+void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss);
+
+}  // namespace lockstep

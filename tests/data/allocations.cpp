@@ -1,0 +1,21 @@
+// Replaces the global operator new of the test program by one that counts.
+#include "data/allocations.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<int64_t> count = 0;
+}
+
+int64_t lockstep::test::allocations() { return count; }
+
+void* operator new(size_t bytes) {
+  ++count;
+  void* memory = std::malloc(bytes > 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }

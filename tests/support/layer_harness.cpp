@@ -1,0 +1,170 @@
+#include "support/layer_harness.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+
+namespace lockstep::test {
+
+static float* floats(const Buffer& buffer) { return static_cast<float*>(buffer.data()); }
+
+static size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
+  const auto found = std::ranges::find(specs, name, &ParameterSpec::name);
+  if (found == specs.end()) throw_error("the layer has no '{}'", name);
+  return static_cast<size_t>(found - specs.begin());
+}
+
+LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, std::span<const Shape> inputs, const Options& options)
+    : backend_(backend), layer_(std::move(layer)), options_(options) {
+  std::vector<Shape> samples;
+  for (const Shape& shape : inputs) {
+    samples.push_back(shape.without_front());
+    const int64_t block = shape.rank() == 4 ? options.channel_block : 1;
+    input_descs_.push_back({.shape = shape, .channel_block = block});
+    if (block > 1 && !layer_->accepts_blocked()) throw_error("{} does not accept blocked inputs", layer_->kind());
+  }
+  const Shape sample = layer_->infer(samples);
+  if (options.fuse_relu && !layer_->fuse_relu()) throw_error("{} declines the ReLU", layer_->kind());
+  if (options.fuse_input_relu_mask && !layer_->fuse_input_relu_mask())
+    throw_error("{} declines the ReLU's mask", layer_->kind());
+  parameter_specs_ = layer_->parameters();
+  buffer_specs_ = layer_->buffers();
+  formats_.resize(parameter_specs_.size());
+  BindContext context{backend, options.phase, options.input_gradient, input_descs_, false, formats_};
+  binding_ = layer_->bind(context);
+  output_ = binding_.output;
+  if (output_.shape.numel() != sample.with_front(inputs[0][0]).numel())
+    throw_error("{}: bound to {}, inferred {}", layer_->kind(), output_.shape.str(), sample.str());
+  if (options.in_place && !binding_.in_place) throw_error("{} does not run in place", layer_->kind());
+
+  for (const TensorDesc& desc : input_descs_) {
+    inputs_.push_back(backend.allocate(desc.bytes()));
+    input_gradients_.push_back(backend.allocate(desc.bytes()));
+    x_.push_back(floats(inputs_.back()));
+    dx_.push_back(options.input_gradient ? floats(input_gradients_.back()) : nullptr);
+  }
+  for (size_t i = 0; i < parameter_specs_.size(); ++i) {
+    const size_t count =
+        formats_[i] ? formats_[i]->stored_count() : static_cast<size_t>(parameter_specs_[i].shape.numel());
+    parameters_.push_back(backend.allocate(count * sizeof(float)));
+    gradients_.push_back(backend.allocate(count * sizeof(float)));
+    parameter_data_.push_back(floats(parameters_.back()));
+    gradient_data_.push_back(floats(gradients_.back()));
+  }
+  for (const ParameterSpec& spec : buffer_specs_) {
+    buffers_.push_back(backend.allocate(static_cast<size_t>(spec.shape.numel()) * sizeof(float)));
+    buffer_data_.push_back(floats(buffers_.back()));
+  }
+  output_data_ = backend.allocate(output_.bytes());
+  output_gradient_ = backend.allocate(output_.bytes());
+  workspace_ = backend.allocate(binding_.workspace_bytes);
+  saved_ = backend.allocate(binding_.saved_bytes);
+}
+
+LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, const Shape& input, const Options& options)
+    : LayerHarness(backend, std::move(layer), std::span<const Shape>(&input, 1), options) {}
+
+LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, const Shape& input)
+    : LayerHarness(backend, std::move(layer), input, Options{}) {}
+
+void LayerHarness::initialize(Generator& generator) {
+  std::vector<std::vector<float>> values;
+  std::vector<std::span<float>> parameter_spans, buffer_spans;
+  for (const ParameterSpec& spec : parameter_specs_) values.emplace_back(static_cast<size_t>(spec.shape.numel()));
+  for (auto& value : values) parameter_spans.emplace_back(value);
+  for (const Buffer& buffer : buffers_) buffer_spans.push_back(buffer.as<float>());
+  layer_->initialize(generator, parameter_spans, buffer_spans);
+  for (size_t i = 0; i < values.size(); ++i) set_parameter(parameter_specs_[i].name, values[i]);
+}
+
+void LayerHarness::set_parameter(const std::string& name, std::span<const float> canonical) {
+  const size_t i = index_of(parameter_specs_, name);
+  if (formats_[i])
+    formats_[i]->store(canonical, parameters_[i].as<float>());
+  else
+    std::ranges::copy(canonical, parameter_data_[i]);
+}
+
+void LayerHarness::set_buffer(const std::string& name, std::span<const float> values) {
+  std::ranges::copy(values, buffer_data_[index_of(buffer_specs_, name)]);
+}
+
+Io LayerHarness::io() {
+  Io io;
+  io.x = x_;
+  io.y = options_.in_place ? const_cast<float*>(x_[0]) : floats(output_data_);
+  io.parameters = parameter_data_;
+  io.gradients = gradient_data_;
+  io.buffers = buffer_data_;
+  io.workspace = workspace_.data();
+  io.saved = saved_.data();
+  io.stream = &stream_;
+  return io;
+}
+
+// The blocked memory of `desc` in canonical order, and back. A 2-D output may carry a blocked 4-D description.
+static TensorDesc plain(const TensorDesc& desc) { return {.shape = desc.shape, .channel_block = 1}; }
+
+std::vector<float> LayerHarness::forward(std::span<const std::vector<float>> inputs, const StepStream& stream) {
+  stream_ = stream;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].size() * sizeof(float) != input_descs_[i].bytes()) throw_error("input {} has another size", i);
+    backend_.reorder(plain(input_descs_[i]), inputs[i].data(), input_descs_[i], floats(inputs_[i]));
+  }
+  const Io call = io();
+  layer_->forward(call);
+  std::vector<float> y(static_cast<size_t>(output_.shape.numel()));
+  backend_.reorder(output_, call.y, plain(output_), y.data());
+  return y;
+}
+
+std::vector<float> LayerHarness::forward(const std::vector<float>& input, const StepStream& stream) {
+  return forward(std::span<const std::vector<float>>(&input, 1), stream);
+}
+
+std::vector<std::vector<float>> LayerHarness::backward(const std::vector<float>& dy, bool accumulate) {
+  if (dy.size() * sizeof(float) != output_.bytes()) throw_error("the output gradient has another size");
+  backend_.reorder(plain(output_), dy.data(), output_, floats(output_gradient_));
+  Io call = io();
+  call.dy = floats(output_gradient_);
+  std::vector<float*> dx = dx_;
+  if (options_.in_place) dx[0] = call.dy;
+  call.dx = dx;
+  call.accumulate = accumulate;
+  layer_->backward(call);
+  std::vector<std::vector<float>> result;
+  for (size_t i = 0; i < dx.size(); ++i) {
+    result.emplace_back();
+    if (dx[i] == nullptr) continue;
+    result[i].resize(static_cast<size_t>(input_descs_[i].shape.numel()));
+    backend_.reorder(input_descs_[i], dx[i], plain(input_descs_[i]), result[i].data());
+  }
+  return result;
+}
+
+static std::vector<float> canonical(const ParameterSpec& spec, const WeightFormatPtr& format, const Buffer& stored) {
+  std::vector<float> out(static_cast<size_t>(spec.shape.numel()));
+  if (format)
+    format->load(stored.as<float>(), out);
+  else
+    std::copy_n(floats(stored), out.size(), out.data());
+  return out;
+}
+
+std::vector<float> LayerHarness::gradient(const std::string& name) const {
+  const size_t i = index_of(parameter_specs_, name);
+  return canonical(parameter_specs_[i], formats_[i], gradients_[i]);
+}
+
+std::vector<float> LayerHarness::parameter(const std::string& name) const {
+  const size_t i = index_of(parameter_specs_, name);
+  return canonical(parameter_specs_[i], formats_[i], parameters_[i]);
+}
+
+std::vector<float> LayerHarness::buffer(const std::string& name) const {
+  const size_t i = index_of(buffer_specs_, name);
+  return canonical(buffer_specs_[i], nullptr, buffers_[i]);
+}
+
+}  // namespace lockstep::test
