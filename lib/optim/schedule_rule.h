@@ -1,5 +1,5 @@
-// One schedule's step as PyTorch takes it: from the current lr and its own count t to the next lr. A rule holds settings
-// only (plateau aside), so that sequences and chains can run several on the same lr.
+// One schedule's step as PyTorch takes it: from the current lr and its own count t to the next lr. A rule holds
+// settings only (plateau aside), so that sequences and chains can run several on the same lr.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 
 namespace lockstep {
 
+class PlateauRule;
+
 class ScheduleRule {
  public:
   virtual ~ScheduleRule() = default;
@@ -21,7 +23,7 @@ class ScheduleRule {
   virtual double closed_begin() const { return begin(base_); }
   virtual double advance(double lr, int64_t t) const = 0;  // t >= 1
   virtual std::optional<double> momentum(int64_t) const { return {}; }
-  virtual class PlateauRule* plateau() { return nullptr; }
+  virtual PlateauRule* plateau() { return nullptr; }
 
  protected:
   explicit ScheduleRule(double base_lr) : base_(base_lr) {}
@@ -54,19 +56,19 @@ class PlateauRule final : public ScheduleRule {
 
 // Builders of the factory's table, one file per family. `length`: how many t the rule is to serve, 0 if unknown.
 RulePtr build_none(const ScheduleSettings& settings, double base_lr, int64_t length);
-RulePtr build_step(const ScheduleSettings& settings, double base_lr, int64_t length);         // schedule_step.cpp
+RulePtr build_step(const ScheduleSettings& settings, double base_lr, int64_t length);  // schedule_step.cpp
 RulePtr build_multi_step(const ScheduleSettings& settings, double base_lr, int64_t length);
 RulePtr build_exponential(const ScheduleSettings& settings, double base_lr, int64_t length);
-RulePtr build_constant(const ScheduleSettings& settings, double base_lr, int64_t length);     // schedule_ramp.cpp
+RulePtr build_constant(const ScheduleSettings& settings, double base_lr, int64_t length);  // schedule_ramp.cpp
 RulePtr build_linear(const ScheduleSettings& settings, double base_lr, int64_t length);
 RulePtr build_polynomial(const ScheduleSettings& settings, double base_lr, int64_t length);
-RulePtr build_cosine(const ScheduleSettings& settings, double base_lr, int64_t length);       // schedule_cosine.cpp
+RulePtr build_cosine(const ScheduleSettings& settings, double base_lr, int64_t length);  // schedule_cosine.cpp
 RulePtr build_cosine_warm_restarts(const ScheduleSettings& settings, double base_lr, int64_t length);
-RulePtr build_one_cycle(const ScheduleSettings& settings, double base_lr, int64_t length);    // schedule_one_cycle.cpp
-RulePtr build_plateau(const ScheduleSettings& settings, double base_lr, int64_t length);      // schedule_plateau.cpp
-RulePtr build_sequence(const ScheduleSettings& settings, double base_lr, int64_t length);     // schedule_sequence.cpp
+RulePtr build_one_cycle(const ScheduleSettings& settings, double base_lr, int64_t length);  // schedule_one_cycle.cpp
+RulePtr build_plateau(const ScheduleSettings& settings, double base_lr, int64_t length);    // schedule_plateau.cpp
+RulePtr build_sequence(const ScheduleSettings& settings, double base_lr, int64_t length);   // schedule_sequence.cpp
 RulePtr build_chained(const ScheduleSettings& settings, double base_lr, int64_t length);
-RulePtr build_warmup(int64_t steps, double start_factor, double base_lr, RulePtr main);       // schedule_sequence.cpp
+RulePtr build_warmup(int64_t steps, double start_factor, double base_lr, RulePtr main);  // schedule_sequence.cpp
 
 // Any settings as a rule, warm-up included.
 RulePtr build_rule(const ScheduleSettings& settings, double base_lr, int64_t length);

@@ -50,8 +50,8 @@ void check_model(void* object, const MapView& view) {
   const std::string& preset = static_cast<ModelSpec*>(object)->preset;
   const std::vector<std::string> known = preset_names();
   if (preset.empty() || std::find(known.begin(), known.end(), preset) != known.end()) return;
-  fail_at(view.at("preset"), fmt::format("model.preset: no preset is named '{}'; known: {}{}", printable(preset),
-                                         join(known, ", "), did_you_mean(preset, known)));
+  fail_path(view.at("preset"), "model.preset", fmt::format("no preset is named '{}'; known: {}{}", printable(preset),
+                                                           join(known, ", "), did_you_mean(preset, known)));
 }
 
 void check_dataset(void* object, const MapView& view) {
@@ -110,6 +110,7 @@ std::vector<Key> dataset_keys() {
   normalize.type = "map or null";
   normalize.default_text = "null";
   normalize.read_absent = false;
+  normalize.is_inline = true;
   normalize.read = [](const YamlNode& node, const std::string& path, void* object) {
     read_map(normalize_schema(), node, path, object);
   };

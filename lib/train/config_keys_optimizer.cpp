@@ -1,4 +1,6 @@
 // The section optimizer and its parameter groups.
+#include <fmt/format.h>
+
 #include "train/config_keys.h"
 #include "train/config_scalar.h"
 

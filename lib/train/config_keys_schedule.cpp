@@ -1,4 +1,6 @@
 // The section schedule, which holds schedules itself (kind sequence).
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "train/config_keys.h"

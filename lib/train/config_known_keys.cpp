@@ -1,4 +1,6 @@
 // "did you mean" over the whole table: a slip within the section first, then the same word in another section.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -15,8 +17,10 @@ int distance(const Key& key, std::string_view word) {
   return best;
 }
 
+// The nearest keys of other sections, of those the least deep.
 struct Elsewhere {
   int distance = 1 << 20;
+  size_t depth = 0;
   std::vector<std::string> paths;
 };
 
@@ -28,8 +32,9 @@ void look_in(const Schema& schema, const std::string& path, const Schema& own, s
     const std::string key_path = join_path(path, key.name);
     if (&schema != &own) {
       const int found = distance(key, word);
-      if (found < best.distance) best = {found, {}};
-      if (found == best.distance) best.paths.push_back(key_path);
+      const auto depth = static_cast<size_t>(std::count(key_path.begin(), key_path.end(), '.'));
+      if (found < best.distance || (found == best.distance && depth < best.depth)) best = {found, depth, {}};
+      if (found == best.distance && depth == best.depth) best.paths.push_back(key_path);
     }
     if (key.child != nullptr) look_in(key.child(), key_path, own, word, seen, best);
   }

@@ -19,13 +19,13 @@ std::vector<std::string> kind_names() {
 
 [[noreturn]] void fail_unknown(const YamlKey& key, const std::string& path, const LayerKind* kind) {
   if (kind != nullptr && kind->schema.find(key.text) != nullptr) {
-    fail_at(key.at, fmt::format("{}: '{}' belongs inside {}: {{{}: {{{}: ...}}}}", path, key.text, kind->name, kind->name,
+    fail_path(key.at, path, fmt::format("'{}' belongs inside {}: {{{}: {{{}: ...}}}}", key.text, kind->name, kind->name,
                                 key.text));
   }
   std::vector<std::string> known = kind_names();
   known.insert(known.end(), {"name", "input"});
   const std::string suggestion = did_you_mean(key.text, known);
-  fail_at(key.at, fmt::format("{}: unknown layer kind '{}'{}", path, printable(key.text),
+  fail_path(key.at, path, fmt::format("unknown layer kind '{}'{}", printable(key.text),
                               suggestion.empty() ? "; known: " + join(kind_names(), ", ") : suggestion));
 }
 
@@ -47,7 +47,7 @@ void read_entry(const YamlNode& node, const std::string& path, LayerSpec& layer)
   for (const YamlKey& key : node.keys) {
     const LayerKind* found = find_layer_kind(key.text);
     if (found != nullptr && kind != nullptr) {
-      fail_at(key.at, fmt::format("{}: an entry has one kind, found {} and {}", path, kind->name, found->name));
+      fail_path(key.at, path, fmt::format("an entry has one kind, found {} and {}", kind->name, found->name));
     }
     if (found != nullptr) kind = found;
   }
@@ -80,11 +80,12 @@ NameTable collect_names(const YamlNode& node, const std::string& path, const std
   for (size_t i = 0; i < layers.size(); ++i) {
     const std::string name = layers[i].name.empty() ? std::to_string(i) : layers[i].name;
     const YamlPosition at = position_of(node.items[i], "name");
-    if (name == "input") fail_at(at, fmt::format("{}.{}.name: 'input' is the network's input", path, i));
+    if (name == "input") fail_path(at, fmt::format("{}.{}.name", path, i), "'input' is the network's input");
     const auto [earlier, inserted] = names.emplace(name, i);
     if (inserted) continue;
     const std::string other = layers[earlier->second].name.empty() ? " (unnamed: its index is its name)" : "";
-    fail_at(at, fmt::format("{}.{}: the name '{}' is taken by {}.{}{}", path, i, printable(name), path, earlier->second, other));
+    fail_path(at, fmt::format("{}.{}", path, i),
+              fmt::format("the name '{}' is taken by {}.{}{}", printable(name), path, earlier->second, other));
   }
   return names;
 }
@@ -98,10 +99,10 @@ void check_reference(const NameTable& names, const std::string& target, size_t r
     for (const auto& [name, index] : names) {
       if (index < reader) earlier.push_back(name);
     }
-    fail_at(at, fmt::format("{}: no layer is named '{}'{}", path, printable(target), did_you_mean(target, earlier)));
+    fail_path(at, path, fmt::format("no layer is named '{}'{}", printable(target), did_you_mean(target, earlier)));
   }
   if (found->second >= reader) {
-    fail_at(at, fmt::format("{}: the layer '{}' does not come before this one", path, printable(target)));
+    fail_path(at, path, fmt::format("the layer '{}' does not come before this one", printable(target)));
   }
 }
 

@@ -42,9 +42,10 @@ std::string main_key(const std::vector<std::string>& path) {
     return kind == nullptr ? "" : kind->schema.scalar_key;
   }
   const Schema* schema = &root_schema();
-  for (const std::string& part : path) {
-    const Key* key = schema->find(part);
+  for (size_t i = 0; i < path.size(); ++i) {
+    const Key* key = schema->find(path[i]);
     if (key == nullptr || key->child == nullptr) return "";
+    if (key->is_list && ++i == path.size()) return "";  // the list itself; its entries are the maps
     schema = &key->child();
   }
   return schema->scalar_key;

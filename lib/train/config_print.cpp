@@ -9,8 +9,7 @@ void print_block(const Schema& schema, const void* object, const std::string& in
   for (const Key& key : schema.keys) {
     if (!schema.applies(key, object)) continue;
     const void* child = key.print ? nullptr : key.child_object(object);
-    const bool is_flow = child == object;  // data.*.normalize is a map within its own object
-    if (child != nullptr && !is_flow) {
+    if (child != nullptr && !key.is_inline) {
       text += (indent.empty() ? "\n" : "") + indent + key.name + ":\n";
       print_block(key.child(), child, indent + "  ", text);
       continue;

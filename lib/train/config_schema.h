@@ -28,6 +28,8 @@ struct Key {
   std::vector<std::string> synonyms;  // names elsewhere, for "did you mean"
   bool required = false;
   bool null_is_value = false;  // else null is the same as leaving the key out
+  bool is_list = false;        // a list of child maps
+  bool is_inline = false;      // a child map that fills members of the same object; printed in one line
   bool read_absent = false;    // sections: an absent one is read as an empty map, so that its checks run
 
   std::function<void(const YamlNode&, const std::string& path, void* object)> read;
@@ -130,6 +132,7 @@ Key section_list(std::string name, std::vector<C> S::*member, SchemaFunction chi
   Key result;
   result.name = std::move(name);
   result.type = "list of maps";
+  result.is_list = true;
   result.doc = std::move(doc);
   result.child = child;
   result.read = [member, child, rule](const YamlNode& node, const std::string& path, void* object) {

@@ -1,8 +1,9 @@
 // Reading and printing of single values.
 #include "train/config_value.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 
 #include "train/config_scalar.h"
 #include "train/config_suggest.h"
@@ -18,8 +19,9 @@ const std::string& plain_text(const YamlNode& node, const std::string& path, con
       fail_value(node, path, fmt::format("expected {}, found {}; remove the quotes", expected, node.describe()));
     case YamlNode::Kind::empty:
       fail_value(node, path, fmt::format("expected {}, found nothing; write null for the default", expected));
-    default: fail_value(node, path, fmt::format("expected {}, found {}", expected, node.describe()));
+    default: break;
   }
+  fail_value(node, path, fmt::format("expected {}, found {}", expected, node.describe()));
 }
 
 template <class Integer>
@@ -35,7 +37,7 @@ void read_integer(const YamlNode& node, const std::string& path, const Rule& rul
 }  // namespace
 
 void fail_value(const YamlNode& node, const std::string& path, const std::string& message) {
-  fail_at(node.at, path + ": " + message);
+  fail_path(node.at, path, message);
 }
 
 void check_list(const YamlNode& node, const std::string& path, const Rule& rule, const std::string& what) {
@@ -44,6 +46,9 @@ void check_list(const YamlNode& node, const std::string& path, const Rule& rule,
   }
   const size_t size = node.items.size();
   if (size >= rule.least_items && size <= rule.most_items) return;
+  if (rule.least_items == rule.most_items) {
+    fail_value(node, path, fmt::format("expected {} items, found {}", rule.least_items, size));
+  }
   if (size < rule.least_items) {
     fail_value(node, path, fmt::format("expected {} or more items, found {}", rule.least_items, size));
   }

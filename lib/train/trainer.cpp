@@ -10,6 +10,8 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
+#include "train/config_batch.h"
+#include "train/plan_report.h"
 #include "train/translate.h"
 
 namespace lockstep {
@@ -39,21 +41,18 @@ Trainer::~Trainer() = default;
 // What needs no other rank: data, plan, network. The generator is used as the PyTorch script uses its global one.
 void Trainer::build() {
   train_data_ =
-      make_dataset(config_.data.train, config_.train.loss, communicator_.rank(), generator_);
+      make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val)
-    val_data_ = make_dataset(*config_.data.val, config_.train.loss, communicator_.rank(), generator_);
-  const BatchArithmetic arithmetic = resolve_batch(config_.train, communicator_.size());
-  batch_size_ = arithmetic.batch_size;
-  arithmetic_ = arithmetic.text;
+    val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
+  const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
+  batch_size_ = batch.batch_size;
+  arithmetic_ = batch.line();
   plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), train_data_->per_rank(), communicator_.size()));
-  if (plan_.epoch().empty_on_every_rank())
-    throw_error("every loader is empty: {} samples, {} ranks, batch_size {}, uneven {}{}: nothing to train",
-                plan_.spec().samples, communicator_.size(), batch_size_, config_.sampler.uneven,
-                config_.sampler.drop_last ? ", drop_last" : "");
+  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
+  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
-  const ModelSpec model = config_.model.layers.empty() ? preset_model(config_.model.preset) : config_.model;
-  network_ = std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_);
+  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
 }
 
 void Trainer::build_on_parameters() {

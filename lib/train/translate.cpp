@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "data/factory.h"
+#include "train/config_batch.h"
+#include "train/config_path.h"
 
 namespace lockstep {
 
@@ -9,15 +11,20 @@ uint64_t initial_seed(const Config& config, int rank) {
   return config.run.seed + (config.run.seed_per_rank ? static_cast<uint64_t>(rank) : 0);
 }
 
-DatasetSettings dataset_settings(const DatasetConfig& c, const std::string& loss) {
+ModelSpec model_spec(const Config& config) {
+  return config.model.layers.empty() ? preset_model(config.model.preset) : config.model;
+}
+
+DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c) {
+  const auto path = [&](const std::string& name) { return name.empty() ? name : resolve_path(config, name); };
   return {.kind = c.kind,
-          .images = c.images,
-          .labels = c.labels,
-          .file = c.file,
+          .images = path(c.images),
+          .labels = path(c.labels),
+          .file = path(c.file),
           .features = c.features,
           .target = c.target,
-          .x = c.x,
-          .y = c.y,
+          .x = path(c.x),
+          .y = path(c.y),
           .name = c.name,
           .samples = c.samples,
           .classes = c.classes,
@@ -33,12 +40,12 @@ DatasetSettings dataset_settings(const DatasetConfig& c, const std::string& loss
           .augment = c.augment,
           .target_width = c.target_width,
           .values = c.values,
-          .targets = loss == "cross_entropy" ? WantedTargets::labels : WantedTargets::values};
+          .targets = config.train.loss == "cross_entropy" ? WantedTargets::labels : WantedTargets::values};
 }
 
-std::unique_ptr<Dataset> make_dataset(const DatasetConfig& config, const std::string& loss, int rank, Generator& script) {
-  const DatasetSettings settings = dataset_settings(config, loss);
-  return config.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
+std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script) {
+  const DatasetSettings settings = dataset_settings(config, data);
+  return data.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
 }
 
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size) {

@@ -15,10 +15,11 @@ namespace lockstep {
 
 // The seed of the script's global generator on this rank.
 uint64_t initial_seed(const Config& config, int rank);
-DatasetSettings dataset_settings(const DatasetConfig& config, const std::string& loss);
+ModelSpec model_spec(const Config& config);  // presets expanded
+DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data);  // paths resolved
 // `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its
 // manual_seed) go on drawing from it, all others have seeds of their own.
-std::unique_ptr<Dataset> make_dataset(const DatasetConfig& config, const std::string& loss, int rank, Generator& script);
+std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script);
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size);
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation);
 LossSpec loss_spec(const TrainConfig& config);

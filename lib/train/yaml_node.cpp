@@ -32,4 +32,9 @@ std::string YamlNode::describe() const {
 
 void fail_at(const YamlPosition& at, const std::string& message) { throw_error("{}: {}", at.str(), message); }
 
+void fail_path(const YamlPosition& at, const std::string& path, const std::string& message) {
+  if (at.line == 0 && at.str() == "--set " + path) fail_at(at, message);
+  fail_at(at, fmt::format("{}: {}", path, message));
+}
+
 }  // namespace lockstep

@@ -40,5 +40,7 @@ struct YamlNode {
 
 // Throws Error "POSITION: message".
 [[noreturn]] void fail_at(const YamlPosition& at, const std::string& message);
+// Throws Error "POSITION: PATH: message", or "--set PATH: message" where the position says the path already.
+[[noreturn]] void fail_path(const YamlPosition& at, const std::string& path, const std::string& message);
 
 }  // namespace lockstep

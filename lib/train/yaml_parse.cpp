@@ -119,7 +119,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     check_tag(mark, tag);
-    if (!stack_.empty() && expects_key()) fail_at(position(mark), "a key must be a word, found a list or a map");
+    if (!stack_.empty() && expects_key()) fail_at(position(mark), "a key must be a word, found a list or a map (is a bracket left open?)");
     if (stack_.size() >= kMaxYamlDepth) fail_depth(mark);
     stack_.push_back(Frame{make(kind, mark), anchor, {}});
   }
@@ -218,7 +218,7 @@ YamlNode parse_yaml(std::string_view text, const std::string& source) {
 
 YamlNode parse_yaml_override(std::string_view value, const std::string& key) {
   const auto source = std::make_shared<const std::string>("--set " + key);
-  YamlNode list = parse("[" + std::string(value) + "]", source, false);
+  YamlNode list = parse(fmt::format("[{}]", value), source, false);
   if (list.kind == YamlNode::Kind::list && list.items.size() == 1) return std::move(list.items[0]);
   if (list.kind == YamlNode::Kind::list && list.items.empty()) {
     YamlNode nothing;

@@ -80,7 +80,8 @@ TEST_CASE("loader order equals DataLoader in every golden case") {
 }
 
 TEST_CASE("epoch order from a global generator is any epoch of the DataLoader") {
-  for (const json& c : golden("sampler.json")["dataloader"]) {
+  const json cases = golden("sampler.json")["dataloader"];
+  for (const json& c : cases) {
     if (c["generator"] == "own" || !c["shuffle"].get<bool>() || c.value("replacement", false)) continue;
     Rows order(c["N"].get<size_t>());
     for (size_t epoch = c["epochs"].size(); epoch-- > 0;) {  // backwards: no epoch depends on an earlier call

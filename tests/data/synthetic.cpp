@@ -13,7 +13,8 @@ using namespace lockstep::test;
 namespace {
 
 nlohmann::json run(const std::string& name) {
-  for (const auto& one : golden("seeds.json")["runs"]) {
+  const nlohmann::json file = golden("seeds.json");
+  for (const auto& one : file["runs"]) {
     if (one["name"] == name) return one["ranks"];
   }
   throw_error("no run {}", name);

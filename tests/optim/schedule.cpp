@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "core/error.h"
@@ -28,51 +30,89 @@ static ScheduleSettings child(const std::string& text) {
 }
 
 static ScheduleSettings settings_of(const json& test_case) {
-  static const std::map<std::string, std::string> kinds = {
-      {"StepLR", "step"}, {"MultiStepLR", "multi_step"}, {"ExponentialLR", "exponential"}, {"ConstantLR", "constant"},
-      {"LinearLR", "linear"}, {"PolynomialLR", "polynomial"}, {"CosineAnnealingLR", "cosine"}, {"OneCycleLR", "one_cycle"},
-      {"SequentialLR", "sequence"}, {"ChainedScheduler", "chained"}, {"ReduceLROnPlateau", "plateau"},
-      {"CosineAnnealingWarmRestarts", "cosine_warm_restarts"}};
+  static const std::map<std::string, std::string> kinds = {{"StepLR", "step"},
+                                                           {"MultiStepLR", "multi_step"},
+                                                           {"ExponentialLR", "exponential"},
+                                                           {"ConstantLR", "constant"},
+                                                           {"LinearLR", "linear"},
+                                                           {"PolynomialLR", "polynomial"},
+                                                           {"CosineAnnealingLR", "cosine"},
+                                                           {"OneCycleLR", "one_cycle"},
+                                                           {"SequentialLR", "sequence"},
+                                                           {"ChainedScheduler", "chained"},
+                                                           {"ReduceLROnPlateau", "plateau"},
+                                                           {"CosineAnnealingWarmRestarts", "cosine_warm_restarts"}};
   ScheduleSettings s;
   s.kind = kinds.at(test_case["name"]);
   for (const auto& [key, value] : test_case["settings"].items()) {
-    if (key == "step_size") s.step_size = value;
-    else if (key == "milestones") s.milestones = value.get<std::vector<int64_t>>();
-    else if (key == "gamma") s.gamma = value;
-    else if (key == "factor") s.factor = value;
-    else if (key == "total_iters" || key == "total_steps") s.total = value.get<int64_t>();
-    else if (key == "start_factor") s.start_factor = value;
-    else if (key == "end_factor") s.end_factor = value;
-    else if (key == "power") s.power = value;
-    else if (key == "T_max") s.t_max = value.get<int64_t>();
-    else if (key == "T_0") s.t_0 = value;
-    else if (key == "T_mult") s.t_mult = value;
-    else if (key == "eta_min") s.eta_min = value;
-    else if (key == "max_lr") s.max_lr = value;
-    else if (key == "pct_start") s.pct_start = value;
-    else if (key == "div_factor") s.div_factor = value;
-    else if (key == "final_div_factor") s.final_div_factor = value;
-    else if (key == "anneal_strategy") s.anneal = value;
-    else if (key == "three_phase") s.three_phase = value;
-    else if (key == "cycle_momentum") s.cycle_momentum = value;
-    else if (key == "base_momentum") s.base_momentum = value;
-    else if (key == "max_momentum") s.max_momentum = value;
-    else if (key == "mode") s.mode = value;
-    else if (key == "threshold_mode") s.threshold_mode = value;
-    else if (key == "patience") s.patience = value;
-    else if (key == "cooldown") s.cooldown = value;
-    else if (key == "threshold") s.threshold = value;
-    else if (key == "min_lr") s.min_lr = value;
-    else if (key == "eps") s.plateau_eps = value;
-    else if (key == "schedulers") for (const auto& text : value) s.schedules.push_back(child(text));
-    else throw_error("the test does not know the setting {}", key);
+    if (key == "step_size")
+      s.step_size = value;
+    else if (key == "milestones")
+      s.milestones = value.get<std::vector<int64_t>>();
+    else if (key == "gamma")
+      s.gamma = value;
+    else if (key == "factor")
+      s.factor = value;
+    else if (key == "total_iters" || key == "total_steps")
+      s.total = value.get<int64_t>();
+    else if (key == "start_factor")
+      s.start_factor = value;
+    else if (key == "end_factor")
+      s.end_factor = value;
+    else if (key == "power")
+      s.power = value;
+    else if (key == "T_max")
+      s.t_max = value.get<int64_t>();
+    else if (key == "T_0")
+      s.t_0 = value;
+    else if (key == "T_mult")
+      s.t_mult = value;
+    else if (key == "eta_min")
+      s.eta_min = value;
+    else if (key == "max_lr")
+      s.max_lr = value;
+    else if (key == "pct_start")
+      s.pct_start = value;
+    else if (key == "div_factor")
+      s.div_factor = value;
+    else if (key == "final_div_factor")
+      s.final_div_factor = value;
+    else if (key == "anneal_strategy")
+      s.anneal = value;
+    else if (key == "three_phase")
+      s.three_phase = value;
+    else if (key == "cycle_momentum")
+      s.cycle_momentum = value;
+    else if (key == "base_momentum")
+      s.base_momentum = value;
+    else if (key == "max_momentum")
+      s.max_momentum = value;
+    else if (key == "mode")
+      s.mode = value;
+    else if (key == "threshold_mode")
+      s.threshold_mode = value;
+    else if (key == "patience")
+      s.patience = value;
+    else if (key == "cooldown")
+      s.cooldown = value;
+    else if (key == "threshold")
+      s.threshold = value;
+    else if (key == "min_lr")
+      s.min_lr = value;
+    else if (key == "eps")
+      s.plateau_eps = value;
+    else if (key == "schedulers")
+      for (const auto& text : value) s.schedules.push_back(child(text));
+    else
+      throw_error("the test does not know the setting {}", key);
   }
   return s;
 }
 
 static std::vector<json> golden_cases(bool plateau) {
   std::vector<json> cases;
-  for (const json& test_case : test::golden("schedule.json")["cases"])
+  const json file = test::golden("schedule.json");
+  for (const json& test_case : file["cases"])
     if ((test_case["name"] == "ReduceLROnPlateau") == plateau) cases.push_back(test_case);
   return cases;
 }
@@ -102,7 +142,8 @@ TEST_CASE("one cycle moves the momentum as PyTorch does and others leave it alon
     }
     ++moved;
     const auto expected = test::flat_f64(test_case["momentum"]);
-    for (size_t t = 0; t < expected.size(); ++t) CHECK_EQ(schedule.momentum(static_cast<int64_t>(t)).value(), expected[t]);
+    for (size_t t = 0; t < expected.size(); ++t)
+      CHECK_EQ(schedule.momentum(static_cast<int64_t>(t)).value(), expected[t]);
   }
   CHECK_EQ(moved, 4);
 }
@@ -172,8 +213,8 @@ TEST_CASE("cosine and one cycle take the run minus its warm-up as their length")
   CHECK_EQ(schedule.momentum(0).value(), 0.95);  // as before the cycle's first step
   CHECK_EQ(schedule.momentum(9).value(), 0.95);
   CHECK(schedule.momentum(36).value() == doctest::Approx(0.85));
-  CHECK_THROWS_WITH_AS(schedule.lr(100), "schedule.total: one_cycle ends after 90 steps, there is no learning rate for step 90",
-                       Error);
+  CHECK_THROWS_WITH_AS(schedule.lr(100),
+                       "schedule.total: one_cycle ends after 90 steps, there is no learning rate for step 90", Error);
 }
 
 TEST_CASE("a run shorter than its warm-up is a warm-up") {

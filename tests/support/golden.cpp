@@ -11,7 +11,7 @@
 
 namespace lockstep::test {
 
-nlohmann::json golden(const std::string& file) {
+const nlohmann::json& golden(const std::string& file) {
   static std::map<std::string, nlohmann::json> cache;
   auto found = cache.find(file);
   if (found == cache.end()) {

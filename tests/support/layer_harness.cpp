@@ -1,13 +1,18 @@
 #include "support/layer_harness.h"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 
 #include "core/error.h"
 
 namespace lockstep::test {
 
 static float* floats(const Buffer& buffer) { return static_cast<float*>(buffer.data()); }
+
+// NaN everywhere: whatever a layer reads before it wrote it, or forgets to write, shows.
+static void spoil(const Buffer& buffer) {
+  std::ranges::fill(buffer.as<float>(), std::numeric_limits<float>::quiet_NaN());
+}
 
 static size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
   const auto found = std::ranges::find(specs, name, &ParameterSpec::name);
@@ -60,6 +65,9 @@ LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, std::span<const Sha
   output_gradient_ = backend.allocate(output_.bytes());
   workspace_ = backend.allocate(binding_.workspace_bytes);
   saved_ = backend.allocate(binding_.saved_bytes);
+  for (const Buffer& gradient : gradients_) spoil(gradient);
+  spoil(workspace_);
+  spoil(saved_);
 }
 
 LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, const Shape& input, const Options& options)
@@ -112,6 +120,7 @@ std::vector<float> LayerHarness::forward(std::span<const std::vector<float>> inp
     if (inputs[i].size() * sizeof(float) != input_descs_[i].bytes()) throw_error("input {} has another size", i);
     backend_.reorder(plain(input_descs_[i]), inputs[i].data(), input_descs_[i], floats(inputs_[i]));
   }
+  spoil(output_data_);
   const Io call = io();
   layer_->forward(call);
   std::vector<float> y(static_cast<size_t>(output_.shape.numel()));
@@ -126,6 +135,7 @@ std::vector<float> LayerHarness::forward(const std::vector<float>& input, const 
 std::vector<std::vector<float>> LayerHarness::backward(const std::vector<float>& dy, bool accumulate) {
   if (dy.size() * sizeof(float) != output_.bytes()) throw_error("the output gradient has another size");
   backend_.reorder(plain(output_), dy.data(), output_, floats(output_gradient_));
+  for (const Buffer& gradient : input_gradients_) spoil(gradient);
   Io call = io();
   call.dy = floats(output_gradient_);
   std::vector<float*> dx = dx_;

@@ -83,7 +83,8 @@ class CpuBatchNorm final : public BatchNormPlan {
     if (spec_.phase == Phase::inference) {
       for (size_t c = 0; c < channels_; ++c) {
         mean_[c] = running_mean[c];
-        set_affine(c, 1 / std::sqrt(static_cast<double>(running_var[c]) + spec_.eps), weight, bias);
+        set_affine(c, static_cast<double>(running_mean[c]), 1 / std::sqrt(static_cast<double>(running_var[c]) + spec_.eps),
+                   weight, bias);
       }
     } else {
       ChannelStatistics statistics{.count = 0, .mean = sum_, .m2 = m2_};
@@ -94,7 +95,7 @@ class CpuBatchNorm final : public BatchNormPlan {
         const double rstd = 1 / std::sqrt(m2_[c] / statistics.count + spec_.eps);
         saved_mean[c] = sum_[c];
         saved_mean[channels_ + c] = rstd;
-        set_affine(c, rstd, weight, bias);
+        set_affine(c, sum_[c], rstd, weight, bias);
       }
     }
     kernels().normalise(layout_, x, mean_.data(), scale_.data(), shift_.data(), y);
@@ -125,9 +126,12 @@ class CpuBatchNorm final : public BatchNormPlan {
   }
 
  private:
-  void set_affine(size_t c, double rstd, const float* weight, const float* bias) {
-    scale_[c] = static_cast<float>((weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * rstd);
-    shift_[c] = bias != nullptr ? bias[c] : 0.0F;
+  // The kernel subtracts mean_[c], the mean rounded to float; the shift makes up for the rest.
+  void set_affine(size_t c, double mean, double rstd, const float* weight, const float* bias) {
+    const double scale = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * rstd;
+    const double rest = mean - static_cast<double>(mean_[c]);
+    scale_[c] = static_cast<float>(scale);
+    shift_[c] = static_cast<float>((bias != nullptr ? static_cast<double>(bias[c]) : 0.0) - rest * scale);
   }
 
   BatchNormSpec spec_;

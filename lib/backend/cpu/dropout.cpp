@@ -1,10 +1,12 @@
 // Dropout: the mask is kept as one byte per element. The factor 1 / (1 - p) is rounded as PyTorch rounds it.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/isa/dropout_kernels.h"
+#include "core/counter_rng.h"
 #include "core/cpu_features.h"
 #include "core/error.h"
 
@@ -32,8 +34,13 @@ class CpuDropout final : public DropoutPlan {
     if (drop_all_) {
       std::memset(keep, 0, count_);
       kernels().apply(count_, scale_, keep, x, y);
-    } else {
-      kernels().forward(count_, key, threshold_, scale_, x, y, keep);
+      return;
+    }
+    constexpr size_t kChunk = size_t{1} << 32;  // elements of one pair of subkeys
+    for (size_t begin = 0; begin < count_; begin += kChunk) {
+      const uint64_t subkeys = counter_word(key, begin / kChunk);
+      kernels().forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys), static_cast<uint32_t>(subkeys >> 32),
+                        threshold_, scale_, x + begin, y + begin, keep + begin);
     }
   }
   void forward_with_mask(const float* x, float* y, const uint8_t* keep, void* saved) override {

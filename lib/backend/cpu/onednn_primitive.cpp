@@ -2,7 +2,7 @@
 
 namespace lockstep::onednn {
 
-Primitive::Primitive(const Context& context, const PrimitiveDesc& desc, std::initializer_list<int> args)
+Primitive::Primitive(const Context& context, const PrimitiveDesc& desc, std::span<const int> args)
     : context_(context) {
   dnnl_primitive_t primitive = nullptr;
   check(dnnl_primitive_create(&primitive, desc.handle()));

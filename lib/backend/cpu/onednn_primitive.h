@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/cpu/onednn_api.h"
@@ -15,7 +16,7 @@ class Primitive {
  public:
   Primitive() = default;
   // args: DNNL_ARG_* of the operands in the order in which run() gets their pointers.
-  Primitive(const Context& context, const PrimitiveDesc& desc, std::initializer_list<int> args);
+  Primitive(const Context& context, const PrimitiveDesc& desc, std::span<const int> args);
 
   explicit operator bool() const { return primitive_ != nullptr; }
   size_t scratchpad_bytes() const { return scratchpad_bytes_; }

@@ -4,8 +4,7 @@
 
 #include <chrono>
 #include <thread>
-
-#include "comm/mpi/mpi_call.h"
+#include <utility>
 
 namespace lockstep::mpi {
 namespace {
@@ -18,24 +17,27 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 }  // namespace
 
-Meeting::Meeting(MPI_Comm comm, double timeout_seconds)
-    : comm_(comm),
-      rank_(mpi::rank(comm)),
-      size_(mpi::size(comm)),
+Meeting::Meeting(OwnedComm comm, double timeout_seconds)
+    : comm_(std::move(comm)),
+      rank_(mpi::rank(comm_.get())),
+      size_(mpi::size(comm_.get())),
       timeout_seconds_(timeout_seconds),
-      received_(static_cast<size_t>(size_)) {}
+      headers_(std::make_unique<Header[]>(static_cast<size_t>(size_) + 1)) {}
 
 void Meeting::meet(Collective kind, uint64_t count, uint64_t where) {
+  if (headers_ == nullptr) throw PeerFailure(fmt::format("{} after a failed collective", name(kind)));
   ++sequence_;
   current_ = Fingerprint::make(kind, count, where);
-  const Header mine{sequence_, current_.what, current_.where};
+  Header* mine = headers_.get() + size_;
+  *mine = {sequence_, current_.what, current_.where};
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(&mine, sizeof(Header), MPI_BYTE, received_.data(), sizeof(Header), MPI_BYTE, comm_, &request),
+  check(MPI_Iallgather(mine, sizeof(Header), MPI_BYTE, headers_.get(), sizeof(Header), MPI_BYTE, comm(), &request),
         "MPI_Iallgather");
   wait(request);
   for (int r = 0; r < size_; ++r) {
-    const Fingerprint other{received_[r].what, received_[r].where};
-    if (other != current_ || received_[r].sequence != sequence_)
+    const Header& theirs = headers_[r];
+    const Fingerprint other{theirs.what, theirs.where};
+    if (other != current_ || theirs.sequence != sequence_)
       throw PeerFailure(describe_mismatch(sequence_, rank_, current_, r, other));
   }
 }
@@ -50,6 +52,7 @@ void Meeting::wait(MPI_Request request) {
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done || seconds_since(start) < timeout_seconds_) continue;
     const std::vector<int> missing = find_missing();
+    abandon();
     throw PeerFailure(fmt::format(
         "waited {:g} s in {} #{} for {}", timeout_seconds_, name(current_.kind()), sequence_,
         missing.empty() ? "an unknown rank" : name_ranks(missing.data(), static_cast<int>(missing.size()))));
@@ -61,7 +64,7 @@ void Meeting::wait(MPI_Request request) {
 std::vector<int> Meeting::find_missing() const {
   for (int r = 0; r < size_; ++r) {
     MPI_Request request = MPI_REQUEST_NULL;
-    if (r != rank_) check(MPI_Isend(nullptr, 0, MPI_BYTE, r, roll_call_tag, comm_, &request), "MPI_Isend");
+    if (r != rank_) check(MPI_Isend(nullptr, 0, MPI_BYTE, r, roll_call_tag, comm(), &request), "MPI_Isend");
     if (request != MPI_REQUEST_NULL) check(MPI_Request_free(&request), "MPI_Request_free");
   }
   std::vector<int> missing;
@@ -71,13 +74,19 @@ std::vector<int> Meeting::find_missing() const {
        std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
     for (int r = 0; r < size_; ++r) {
       int flag = 0;
-      check(MPI_Iprobe(r, roll_call_tag, comm_, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
+      check(MPI_Iprobe(r, roll_call_tag, comm(), &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
       if (flag) heard[r] = 1;
     }
   }
   for (int r = 0; r < size_; ++r)
     if (!heard[r]) missing.push_back(r);
   return missing;
+}
+
+// The unfinished meeting may still write into the headers and use the communicator: both stay until the process ends.
+void Meeting::abandon() {
+  static_cast<void>(headers_.release());
+  comm_.abandon();
 }
 
 }  // namespace lockstep::mpi

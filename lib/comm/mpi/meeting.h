@@ -5,15 +5,19 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "comm/failure.h"
+#include "comm/mpi/mpi_call.h"
 
 namespace lockstep::mpi {
 
 class Meeting {
  public:
-  Meeting(MPI_Comm comm, double timeout_seconds);
+  Meeting(OwnedComm comm, double timeout_seconds);
+
+  MPI_Comm comm() const { return comm_.get(); }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -29,13 +33,14 @@ class Meeting {
   };
   void wait(MPI_Request request);
   std::vector<int> find_missing() const;
+  void abandon();
 
-  MPI_Comm comm_;
+  OwnedComm comm_;
   int rank_, size_;
   double timeout_seconds_;
   uint64_t sequence_ = 0;
   Fingerprint current_;
-  std::vector<Header> received_;
+  std::unique_ptr<Header[]> headers_;  // every rank's, then this rank's own
 };
 
 }  // namespace lockstep::mpi

@@ -24,6 +24,7 @@ class OwnedComm {
   OwnedComm& operator=(OwnedComm&& other) noexcept;
   ~OwnedComm();
   MPI_Comm get() const { return comm_; }
+  void abandon() { comm_ = MPI_COMM_NULL; }  // never freed: an operation on it will not end
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -15,8 +15,7 @@ constexpr size_t gathered_bytes = 256 << 10;  // all ranks' copies of an array t
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
-    : comm_(mpi::OwnedComm::duplicate(comm)),
-      meeting_(comm_.get(), options.timeout_seconds),
+    : meeting_(mpi::OwnedComm::duplicate(comm), options.timeout_seconds),
       chunk_limit_(std::clamp<size_t>(options.chunk_limit, 1, INT_MAX)),
       arrays_(meeting_.size()),
       counts_(meeting_.size()),
@@ -37,7 +36,7 @@ void MpiCommunicator::all_reduce_sum(std::span<float> values) {
     const std::span<float> round = values.subspan(part.first, part.count);
     if (size() == 2) {
       const int count = static_cast<int>(part.count);
-      mpi::check(MPI_Allreduce(MPI_IN_PLACE, round.data(), count, MPI_FLOAT, MPI_SUM, comm_.get()), "MPI_Allreduce");
+      mpi::check(MPI_Allreduce(MPI_IN_PLACE, round.data(), count, MPI_FLOAT, MPI_SUM, meeting_.comm()), "MPI_Allreduce");
     } else if (small) {
       sum_gathered(round);
     } else {
@@ -49,7 +48,7 @@ void MpiCommunicator::all_reduce_sum(std::span<float> values) {
 void MpiCommunicator::sum_gathered(std::span<float> values) {
   float* all = staging_.as<float>().data();
   const int count = static_cast<int>(values.size());
-  mpi::check(MPI_Allgather(values.data(), count, MPI_FLOAT, all, count, MPI_FLOAT, comm_.get()), "MPI_Allgather");
+  mpi::check(MPI_Allgather(values.data(), count, MPI_FLOAT, all, count, MPI_FLOAT, meeting_.comm()), "MPI_Allgather");
   for (int r = 0; r < size(); ++r) arrays_[r] = all + r * values.size();
   sum_into(values.data(), arrays_.data(), size(), values.size());
 }
@@ -66,11 +65,11 @@ void MpiCommunicator::sum_slices(std::span<float> values) {
     arrays_[r] = received + my_offsets_[r];
   }
   mpi::check(MPI_Alltoallv(values.data(), counts_.data(), offsets_.data(), MPI_FLOAT, received, my_counts_.data(),
-                           my_offsets_.data(), MPI_FLOAT, comm_.get()),
+                           my_offsets_.data(), MPI_FLOAT, meeting_.comm()),
              "MPI_Alltoallv");
   sum_into(values.data() + mine.first, arrays_.data(), size(), mine.count);
   mpi::check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values.data(), counts_.data(), offsets_.data(),
-                            MPI_FLOAT, comm_.get()),
+                            MPI_FLOAT, meeting_.comm()),
              "MPI_Allgatherv");
 }
 
@@ -82,7 +81,7 @@ void MpiCommunicator::all_reduce(std::span<double> values, ReduceOp op) {
     const Chunk part = chunk(values.size(), limit, i);
     double* mine = &values[part.first];
     const int count = static_cast<int>(part.count);
-    mpi::check(MPI_Allgather(mine, count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, comm_.get()), "MPI_Allgather");
+    mpi::check(MPI_Allgather(mine, count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, meeting_.comm()), "MPI_Allgather");
     std::memcpy(mine, all.data(), part.count * sizeof(double));
     for (int r = 1; r < size(); ++r) combine(mine, &all[r * part.count], part.count, op);
   }
@@ -92,7 +91,7 @@ void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   meeting_.meet(Collective::broadcast, bytes.size(), static_cast<uint64_t>(root));
   for (size_t i = 0; i < chunk_count(bytes.size(), chunk_limit_); ++i) {
     const Chunk part = chunk(bytes.size(), chunk_limit_, i);
-    mpi::check(MPI_Bcast(&bytes[part.first], static_cast<int>(part.count), MPI_BYTE, root, comm_.get()), "MPI_Bcast");
+    mpi::check(MPI_Bcast(&bytes[part.first], static_cast<int>(part.count), MPI_BYTE, root, meeting_.comm()), "MPI_Bcast");
   }
 }
 
@@ -101,14 +100,14 @@ std::vector<std::vector<std::byte>> MpiCommunicator::all_gather(std::span<const 
   meeting_.meet(Collective::all_gather, 0);
   const uint64_t length = mine.size();
   std::vector<uint64_t> lengths(static_cast<size_t>(size()));
-  mpi::check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_.get()), "MPI_Allgather");
+  mpi::check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, meeting_.comm()), "MPI_Allgather");
   std::vector<std::vector<std::byte>> gathered;
   for (int r = 0; r < size(); ++r) {
     auto& theirs = gathered.emplace_back(lengths[r]);
     if (r == rank()) std::copy(mine.begin(), mine.end(), theirs.begin());
     for (size_t i = 0; i < chunk_count(theirs.size(), chunk_limit_); ++i) {
       const Chunk part = chunk(theirs.size(), chunk_limit_, i);
-      mpi::check(MPI_Bcast(&theirs[part.first], static_cast<int>(part.count), MPI_BYTE, r, comm_.get()), "MPI_Bcast");
+      mpi::check(MPI_Bcast(&theirs[part.first], static_cast<int>(part.count), MPI_BYTE, r, meeting_.comm()), "MPI_Bcast");
     }
   }
   return gathered;

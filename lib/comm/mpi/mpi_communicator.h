@@ -7,7 +7,6 @@
 
 #include "comm/communicator.h"
 #include "comm/mpi/meeting.h"
-#include "comm/mpi/mpi_call.h"
 
 namespace lockstep {
 
@@ -36,7 +35,6 @@ class MpiCommunicator final : public Communicator {
   void sum_gathered(std::span<float> values);
   void sum_slices(std::span<float> values);
 
-  mpi::OwnedComm comm_;
   mpi::Meeting meeting_;
   size_t chunk_limit_;
   Buffer staging_;                           // what the other ranks sent

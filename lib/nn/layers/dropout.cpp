@@ -2,24 +2,17 @@
 // torch_stream the masks are drawn in canonical element order from PyTorch's sequential generator instead.
 #include <memory>
 
+#include "core/counter_rng.h"
 #include "core/error.h"
 #include "nn/layers/layers.h"
 
 namespace lockstep {
 namespace {
 
-// splitmix64's finaliser: spreads neighbouring layer ids and step keys over all 64 bits.
-uint64_t mix64(uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 class DropoutLayer final : public Layer {
  public:
   DropoutLayer(const LayerSpec& spec, uint64_t layer_id)
-      : where_(describe(spec)), p_(spec.p), torch_stream_(spec.torch_stream), layer_key_(mix64(layer_id)) {
+      : where_(describe(spec)), p_(spec.p), torch_stream_(spec.torch_stream), layer_id_(layer_id) {
     if (!(p_ >= 0 && p_ <= 1)) throw_error("{}: p must be from 0 to 1, found {}", where_, p_);
   }
   std::string_view kind() const override { return "dropout"; }
@@ -49,7 +42,7 @@ class DropoutLayer final : public Layer {
     }
     if (io.stream == nullptr) throw_error("{}: no random stream was given for this step", where_);
     if (!torch_stream_ || p_ == 1) {
-      plan_->forward(io.x[0], io.y, mix64(io.stream->key ^ layer_key_), io.saved);
+      plan_->forward(io.x[0], io.y, counter_word(io.stream->key, layer_id_), io.saved);
       return;
     }
     if (io.stream->torch == nullptr) throw_error("{}: PyTorch's generator was asked for but is not running", where_);
@@ -71,7 +64,7 @@ class DropoutLayer final : public Layer {
   std::string where_;
   double p_;
   bool torch_stream_, active_ = false;
-  uint64_t layer_key_;
+  uint64_t layer_id_;
   TensorDesc input_;
   Backend* backend_ = nullptr;
   std::unique_ptr<DropoutPlan> plan_;

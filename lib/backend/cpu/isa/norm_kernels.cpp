@@ -34,90 +34,93 @@ inline __attribute__((always_inline)) void add_any_plane(int64_t spatial, int64_
   }
 }
 
-// Fills sum[c] with the sum of make_term(plane offset, first channel)(i, lane) over all elements of channel c.
-template <class MakeTerm>
-inline __attribute__((always_inline)) void sum_channels(const ChannelLayout& l, double* sum,
-                                                        const MakeTerm& make_term) {
+// Adds one plane's terms to the sums of its channels, whatever the block.
+template <class Term>
+inline __attribute__((always_inline)) void add_terms(const ChannelLayout& l, double* sum, const Term& term) {
+  if (l.block == 16)
+    add_plane<16>(l.spatial, sum, term);
+  else if (l.block == 8)
+    add_plane<8>(l.spatial, sum, term);
+  else if (l.block == 1)
+    add_plain_plane(l.spatial, sum, term);
+  else
+    add_any_plane(l.spatial, l.block, sum, term);
+}
+
+// visit(index of the plane's first element, its first channel)
+template <class Visit>
+inline __attribute__((always_inline)) void for_each_plane(const ChannelLayout& l, const Visit& visit) {
+  for (int64_t image = 0; image < l.images; ++image)
+    for (int64_t b = 0; b < l.blocks; ++b) visit((image * l.blocks + b) * l.spatial * l.block, b * l.block);
+}
+
+void zero(const ChannelLayout& l, double* sum) {
   for (int64_t c = 0; c < l.blocks * l.block; ++c) sum[c] = 0;
-  for (int64_t image = 0; image < l.images; ++image) {
-    for (int64_t b = 0; b < l.blocks; ++b) {
-      const auto term = make_term((image * l.blocks + b) * l.spatial * l.block, b * l.block);
-      double* const to = sum + b * l.block;
-      if (l.block == 16)
-        add_plane<16>(l.spatial, to, term);
-      else if (l.block == 8)
-        add_plane<8>(l.spatial, to, term);
-      else if (l.block == 1)
-        add_plain_plane(l.spatial, to, term);
-      else
-        add_any_plane(l.spatial, l.block, to, term);
+}
+
+// apply(i, c): writes element i of the plane, which belongs to its channel c.
+template <class Apply>
+inline __attribute__((always_inline)) void for_each_element(const ChannelLayout& l, const Apply& apply) {
+  if (l.block == 1) {
+#pragma omp simd
+    for (int64_t s = 0; s < l.spatial; ++s) apply(s, 0);
+  } else if (l.block == 16) {
+    for (int64_t s = 0; s < l.spatial; ++s) {
+#pragma omp simd
+      for (int64_t lane = 0; lane < 16; ++lane) apply(s * 16 + lane, lane);
+    }
+  } else {
+    for (int64_t s = 0; s < l.spatial; ++s) {
+#pragma omp simd
+      for (int64_t lane = 0; lane < l.block; ++lane) apply(s * l.block + lane, lane);
     }
   }
 }
 
-template <class MakeApply>
-inline __attribute__((always_inline)) void for_each_element(const ChannelLayout& l, const MakeApply& make_apply) {
-  for (int64_t image = 0; image < l.images; ++image) {
-    for (int64_t b = 0; b < l.blocks; ++b) {
-      const auto apply = make_apply((image * l.blocks + b) * l.spatial * l.block, b * l.block);
-      if (l.block == 1) {
-#pragma omp simd
-        for (int64_t s = 0; s < l.spatial; ++s) apply(s, 0);
-      } else if (l.block == 16) {
-        for (int64_t s = 0; s < l.spatial; ++s) {
-#pragma omp simd
-          for (int64_t lane = 0; lane < 16; ++lane) apply(s * 16 + lane, lane);
-        }
-      } else {
-        for (int64_t s = 0; s < l.spatial; ++s) {
-#pragma omp simd
-          for (int64_t lane = 0; lane < l.block; ++lane) apply(s * l.block + lane, lane);
-        }
-      }
-    }
-  }
-}
+double wide(float x) { return static_cast<double>(x); }
 
 void sums(const ChannelLayout& l, const float* x, double* sum) {
-  sum_channels(l, sum, [=](int64_t at, int64_t) {
-    return [x = x + at](int64_t i, int64_t) { return static_cast<double>(x[i]); };
+  zero(l, sum);
+  for_each_plane(l, [=](int64_t at, int64_t channel) {
+    add_terms(l, sum + channel, [x = x + at](int64_t i, int64_t) { return wide(x[i]); });
   });
 }
 
 void centered_squares(const ChannelLayout& l, const float* x, const float* mean, double* squares) {
-  sum_channels(l, squares, [=](int64_t at, int64_t channel) {
-    return [x = x + at, mean = mean + channel](int64_t i, int64_t c) {
-      const double centered = static_cast<double>(x[i]) - static_cast<double>(mean[c]);
+  zero(l, squares);
+  for_each_plane(l, [=](int64_t at, int64_t channel) {
+    add_terms(l, squares + channel, [x = x + at, m = mean + channel](int64_t i, int64_t c) {
+      const double centered = wide(x[i]) - wide(m[c]);
       return centered * centered;
-    };
+    });
   });
 }
 
-void normalise(const ChannelLayout& l, const float* x, const float* mean, const float* scale, const float* shift,
-               float* y) {
-  for_each_element(l, [=](int64_t at, int64_t channel) {
-    return [x = x + at, y = y + at, mean = mean + channel, scale = scale + channel, shift = shift + channel](
-               int64_t i, int64_t c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; };
+void normalise(const ChannelLayout& l, const float* x, const float* mean, const float* scale, const float* shift, float* y) {
+  for_each_plane(l, [=](int64_t at, int64_t channel) {
+    const float *px = x + at, *m = mean + channel, *factor = scale + channel, *offset = shift + channel;
+    float* py = y + at;
+    for_each_element(l, [=](int64_t i, int64_t c) { py[i] = (px[i] - m[c]) * factor[c] + offset[c]; });
   });
 }
 
-void gradient_sums(const ChannelLayout& l, const float* x, const float* dy, const float* mean, double* sum_dy,
-                   double* sum_dy_x) {
-  sum_channels(l, sum_dy, [=](int64_t at, int64_t) {
-    return [dy = dy + at](int64_t i, int64_t) { return static_cast<double>(dy[i]); };
-  });
-  sum_channels(l, sum_dy_x, [=](int64_t at, int64_t channel) {
-    return [x = x + at, dy = dy + at, mean = mean + channel](int64_t i, int64_t c) {
-      return static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
-    };
+// Both sums of a plane while it is in the cache.
+void gradient_sums(const ChannelLayout& l, const float* x, const float* dy, const float* mean, double* sum_dy, double* sum_dy_x) {
+  zero(l, sum_dy);
+  zero(l, sum_dy_x);
+  for_each_plane(l, [=](int64_t at, int64_t channel) {
+    const float *px = x + at, *pdy = dy + at, *m = mean + channel;
+    add_terms(l, sum_dy + channel, [=](int64_t i, int64_t) { return wide(pdy[i]); });
+    add_terms(l, sum_dy_x + channel, [=](int64_t i, int64_t c) { return wide(pdy[i]) * (wide(px[i]) - wide(m[c])); });
   });
 }
 
-void gradient(const ChannelLayout& l, const float* x, const float* dy, const float* mean, const float* a,
-              const float* b, const float* c0, float* dx) {
-  for_each_element(l, [=](int64_t at, int64_t channel) {
-    return [x = x + at, dy = dy + at, dx = dx + at, mean = mean + channel, a = a + channel, b = b + channel,
-            c0 = c0 + channel](int64_t i, int64_t c) { dx[i] = a[c] * dy[i] + b[c] * (x[i] - mean[c]) + c0[c]; };
+void gradient(const ChannelLayout& l, const float* x, const float* dy, const float* mean, const float* a, const float* b,
+              const float* c0, float* dx) {
+  for_each_plane(l, [=](int64_t at, int64_t channel) {
+    const float *px = x + at, *pdy = dy + at, *m = mean + channel, *pa = a + channel, *pb = b + channel, *pc = c0 + channel;
+    float* pdx = dx + at;
+    for_each_element(l, [=](int64_t i, int64_t c) { pdx[i] = pa[c] * pdy[i] + pb[c] * (px[i] - m[c]) + pc[c]; });
   });
 }
 

@@ -5,32 +5,30 @@
 namespace lockstep::LOCKSTEP_ISA {
 namespace {
 
-// One vector holds the `Block` channels of a pixel.
-template <int Block>
-struct Pixel {
-  typedef float Floats __attribute__((vector_size(4 * Block), aligned(4), may_alias));
-  typedef int32_t Ints __attribute__((vector_size(4 * Block), aligned(4), may_alias));
-  typedef uint8_t Bytes __attribute__((vector_size(Block), aligned(1), may_alias));
-};
+// A blocked pixel is worked on in vectors of 8 channels: wider ones are taken apart badly where the machine lacks them.
+constexpr int kLanes = 8;
+typedef float Floats __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef uint8_t Bytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
 
 template <int Block>
 void max_row_2x2(const float* upper, const float* lower, int64_t out_width, float* y, uint8_t* argmax) {
-  using Floats = typename Pixel<Block>::Floats;
-  using Ints = typename Pixel<Block>::Ints;
-  using Bytes = typename Pixel<Block>::Bytes;
-  for (int64_t i = 0; i < out_width; ++i) {
-    const float* const corner[4] = {upper + 2 * i * Block, upper + (2 * i + 1) * Block, lower + 2 * i * Block,
-                                    lower + (2 * i + 1) * Block};
-    Floats best = *reinterpret_cast<const Floats*>(corner[0]);
-    Ints where = {};
-    for (int k = 1; k < 4; ++k) {
-      const Floats value = *reinterpret_cast<const Floats*>(corner[k]);
-      const Ints take = (value > best) | (value != value);
-      best = take ? value : best;
-      where = (take & k) | (~take & where);
+  for (int64_t i = 0; i < out_width; ++i, upper += 2 * Block, lower += 2 * Block) {
+    for (int lane = 0; lane < Block; lane += kLanes, y += kLanes) {
+      const float* const corner[4] = {upper + lane, upper + Block + lane, lower + lane, lower + Block + lane};
+      Floats best = *reinterpret_cast<const Floats*>(corner[0]);
+      Ints where = {};
+      for (int k = 1; k < 4; ++k) {
+        const Floats value = *reinterpret_cast<const Floats*>(corner[k]);
+        const Ints take = (value > best) | (value != value);
+        best = take ? value : best;
+        where = (take & k) | (~take & where);
+      }
+      *reinterpret_cast<Floats*>(y) = best;
+      if (argmax == nullptr) continue;
+      *reinterpret_cast<Bytes*>(argmax) = __builtin_convertvector(where, Bytes);
+      argmax += kLanes;
     }
-    *reinterpret_cast<Floats*>(y + i * Block) = best;
-    if (argmax != nullptr) *reinterpret_cast<Bytes*>(argmax + i * Block) = __builtin_convertvector(where, Bytes);
   }
 }
 
@@ -51,18 +49,18 @@ void max_row_2x2<1>(const float* upper, const float* lower, int64_t out_width, f
 }
 
 template <int Block, bool Masked>
-void spread_row_2x2(const float* dy, const float* y, const uint8_t* argmax, int64_t out_width, float* upper,
-                    float* lower) {
-  using Floats = typename Pixel<Block>::Floats;
-  using Ints = typename Pixel<Block>::Ints;
-  using Bytes = typename Pixel<Block>::Bytes;
-  for (int64_t i = 0; i < out_width; ++i) {
-    float* const corner[4] = {upper + 2 * i * Block, upper + (2 * i + 1) * Block, lower + 2 * i * Block,
-                              lower + (2 * i + 1) * Block};
-    Floats gradient = *reinterpret_cast<const Floats*>(dy + i * Block);
-    if constexpr (Masked) gradient = *reinterpret_cast<const Floats*>(y + i * Block) > 0 ? gradient : Floats{};
-    const Ints where = __builtin_convertvector(*reinterpret_cast<const Bytes*>(argmax + i * Block), Ints);
-    for (int k = 0; k < 4; ++k) *reinterpret_cast<Floats*>(corner[k]) = (where == k) ? gradient : Floats{};
+void spread_row_2x2(const float* dy, const float* y, const uint8_t* argmax, int64_t out_width, float* upper, float* lower) {
+  for (int64_t i = 0; i < out_width; ++i, upper += 2 * Block, lower += 2 * Block) {
+    for (int lane = 0; lane < Block; lane += kLanes, dy += kLanes, argmax += kLanes) {
+      float* const corner[4] = {upper + lane, upper + Block + lane, lower + lane, lower + Block + lane};
+      Floats gradient = *reinterpret_cast<const Floats*>(dy);
+      if constexpr (Masked) {
+        gradient = *reinterpret_cast<const Floats*>(y) > 0 ? gradient : Floats{};
+        y += kLanes;
+      }
+      const Ints where = __builtin_convertvector(*reinterpret_cast<const Bytes*>(argmax), Ints);
+      for (int k = 0; k < 4; ++k) *reinterpret_cast<Floats*>(corner[k]) = (where == k) ? gradient : Floats{};
+    }
   }
 }
 

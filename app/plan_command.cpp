@@ -1,0 +1,65 @@
+// lockstep plan CONFIG: what a run would do on given numbers of ranks, without MPI and without training.
+#include <cstdio>
+#include <memory>
+
+#include "app/commands.h"
+#include "core/error.h"
+#include "train/config_batch.h"
+#include "train/plan_report.h"
+#include "train/translate.h"
+
+namespace lockstep::app {
+namespace {
+
+// The order of DataLoader(shuffle=True) depends on what was drawn before it: data, then initial weights.
+Generator after_initialisation(const Config& config, Generator generator, const Dataset& train) {
+  if (config.sampler.generator != "global") return generator;
+  if (config.data.val) make_dataset(config, *config.data.val, 0, generator);
+  const std::unique_ptr<Backend> backend = make_cpu_backend({});
+  Network network(model_spec(config), train.sample_shape(), *backend, 1);
+  network.lay_out(Buffer::host);
+  network.initialize(generator);
+  return generator;
+}
+
+int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
+  Generator generator(initial_seed(config, 0));
+  const std::unique_ptr<Dataset> train = make_dataset(config, config.data.train, 0, generator);
+  std::string report;
+  DataPlanSpec base;
+  for (int64_t world_size : world_sizes) {
+    base = data_plan_spec(config, train->size(), train->per_rank(), world_size);
+    std::printf("%s\n", resolve_batch(config.train, world_size).line().c_str());
+    if (config.train.global_batch_size || train->per_rank() || world_sizes.size() == 1) {
+      // batch_size or the number of samples depends on world_size: a table of its own.
+      report += plan_report(base, std::span(&world_size, 1), sampler_settings(config, after_initialisation(config, generator, *train)));
+    }
+  }
+  if (report.empty())
+    report = plan_report(base, world_sizes, sampler_settings(config, after_initialisation(config, generator, *train)));
+  std::fputs(report.c_str(), stdout);
+  return kSuccess;
+}
+
+}  // namespace
+
+Command add_plan(CLI::App& parent) {
+  struct Options {
+    std::string file;
+    std::vector<std::string> set;
+    std::vector<int64_t> world_sizes;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = parent.add_subcommand("plan", "Print samples, padding and steps per world size; starts no ranks");
+  command->add_option("CONFIG", options->file, "YAML file")->required();
+  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8");
+  command->add_option("--world-size", options->world_sizes, "Numbers of ranks: 1,2,4,8")->delimiter(',')->check(CLI::Range(1, 1 << 20));
+  return [options] {
+    const Config config = load_config(options->file, options->set);
+    std::vector<int64_t> world_sizes = options->world_sizes;
+    if (world_sizes.empty()) world_sizes = config.distributed.world_size ? std::vector{*config.distributed.world_size} : std::vector<int64_t>{1, 2, 4, 8};
+    return plan(config, world_sizes);
+  };
+}
+
+}  // namespace lockstep::app

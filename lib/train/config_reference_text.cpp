@@ -1,0 +1,95 @@
+// What the reference says beyond the tables of keys.
+#include "train/config_reference_text.h"
+
+namespace lockstep {
+
+const char* reference_introduction() {
+  return R"(# The config file
+
+Made from the table of keys that reads the file (`config_reference()`); a test keeps this page equal to it.
+`lockstep config FILE` prints a file with every key that applies; its output is itself a config with the same meaning.
+
+```yaml
+model: {layers: [{linear: 30}, relu, {linear: 2}]}
+data:
+  train: {kind: csv, file: datasets/points.csv}
+train: {epochs: 3, batch_size: 16}
+optimizer: {kind: adamw, lr: 1e-4}
+```
+
+## Rules
+
+Every mistake ends the program with one message that starts with `file:line:column` (columns count bytes, from 1).
+
+**The file** is one YAML document in UTF-8, a map of sections, at most 1 MiB, nested at most 32 deep, with at most
+100000 values. An unknown key is an error that names the nearest known one, also of another section; so are a key given
+twice, a key that does not belong to the chosen `kind` (or `loss`), a tab in the indentation, a tag such as `!!float`, a
+merge key `<<`, and a second document. Anchors and aliases (`&name`, `*name`) copy a whole value.
+
+**Scalars** are read by what the key expects, from their text; the locale never matters.
+
+| Type | Read | An error |
+|---|---|---|
+| integer | `3`, `+3`, `-3` | `3.0` and `1e3` (digits only), `010` (leading zero), `0x10`, `1_000`, `"3"`, out of 64 bits |
+| number | `1`, `+1`, `.001`, `1.`, `1e-3`, `1.e-3`, `1E-3` | `nan`, `inf` (but where a key allows it), `01.5`, `1_000`, `1,5`, `"1e-3"`, `1e400` and `1e-400` (out of range) |
+| true or false | `true`, `false` | `yes`, `no`, `on`, `off`, `True`, `TRUE`, `1`, `0`, `"true"` |
+| text | anything, plain or quoted: `yes`, `1e-3` and `"1e-3"` are texts where a text is expected | empty text, line ends and control characters |
+| integer or [height, width] | `2`, `[2, 3]` | |
+| list | `[a, b]` or a line per `- item` | a single value |
+| period | `1 epoch`, `2 epochs`, `200 steps`, `never` | `200`, `0 steps` |
+
+Quotes make a text: a quoted number or boolean is an error. `null` (or `~`) is the same as leaving the key out, where a
+key does not say otherwise; a key with nothing behind its colon is an error, unless it is a section.
+
+**Paths** may be absolute. Relative ones start at the project root: the nearest directory, from the config's own
+upwards, that holds `datasets/` or `configs/`; where there is none, the config's own directory.
+
+**`--set KEY=VALUE`** changes the file before it is checked, in the order given. KEY is a dotted path, with numbers from
+0 for entries of lists (`--set model.layers.0.linear=64`, `--set model.layers.2.dropout.p=0.1`); VALUE is YAML as inside
+brackets (`8`, `[1, 2]`, `{kind: sgd, lr: 0.1}`, `"text, with comma"`, `null`). Maps on the way are made, entries of
+lists must exist. The messages are the same, with `--set KEY` in front.
+
+**Batch size.** `train.batch_size` is per rank and micro-step. Either it or `train.global_batch_size` is given, and
+`global batch = batch_size x world_size x accumulate`.
+
+**Synthetic data** (`kind: synthetic`, `name: ...`), drawn as PyTorch draws it from `seed`:
+
+| Name | Samples |
+|---|---|
+| `toy_train`, `toy_test` | 5 and 2 points of 2 classes; with `augment: k` k noisy copies of them (also `kind: toy`) |
+| `toy16` | x = randn(16, 2), label x0 > 0 |
+| `teacher` | x = randn(samples, features), label argmax(x @ randn(features, classes)); `shape: [features]` |
+| `normal_regression` | x = randn(samples, shape), y = randn(samples, target_width) |
+| `random` | x = randn(samples, shape), label randint(0, classes) |
+| `identity` | x = row number, y = `values` repeated (none: the row number) |
+| `constant` | x = 1, y = `values` repeated |
+
+## Keys
+)";
+}
+
+const char* reference_layers() {
+  return R"(
+## Layers
+
+An entry of `model.layers` is a kind alone (`relu`) or a map with one kind and, beside it, optional `name` and `input`:
+
+```yaml
+model:
+  layers:
+    - {conv2d: {out: 8, kernel: 3, padding: 1}, name: conv1}
+    - relu
+    - {conv2d: {out: 8, kernel: 3, padding: 1}}
+    - {add: conv1}                       # the entry before + the output of conv1
+    - {max_pool2d: 2}
+    - flatten
+    - {linear: 10}
+```
+
+`name` is the prefix of the parameters' names and what other entries refer to; without it, the entry's index from 0, as
+in `nn.Sequential`. Names are unique. `input` names an earlier layer whose output is read, or `input` for the network's
+input; without it, the entry before.
+)";
+}
+
+}  // namespace lockstep
