@@ -16,7 +16,7 @@ Command add_config(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* command = parent.add_subcommand("config", "Print a config file with every default filled in");
   auto* file = command->add_option("CONFIG", options->file, "YAML file");
-  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8");
+  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
   command->add_flag("--reference", options->reference, "Print the reference of all keys (Markdown) instead")
       ->excludes(file);
   return [options] {

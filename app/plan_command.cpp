@@ -52,7 +52,7 @@ Command add_plan(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* command = parent.add_subcommand("plan", "Print samples, padding and steps per world size; starts no ranks");
   command->add_option("CONFIG", options->file, "YAML file")->required();
-  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8");
+  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
   command->add_option("--world-size", options->world_sizes, "Numbers of ranks: 1,2,4,8")->delimiter(',')->check(CLI::Range(1, 1 << 20));
   return [options] {
     const Config config = load_config(options->file, options->set);

@@ -32,7 +32,7 @@ Command add_plot(CLI::App& parent) {
   command->add_option("RUN", options->runs, "Run directories")->required();
   command->add_option("-o,--output", options->output, "SVG file")->capture_default_str();
   command->add_option("--title", options->title, "Title")->capture_default_str();
-  command->add_option("--label", options->labels, "Legend entries, one per run (default: the batch arithmetic)");
+  command->add_option("--label", options->labels, "Legend entry, one per run (default: the batch arithmetic)")->allow_extra_args(false);
   command->add_flag("--validation", options->validation, "The validation loss instead of the training loss");
   command->add_option("--zoom", options->zoom, "Second panel: from this fraction of the steps on; 1: none")
       ->check(CLI::Range(0.0, 1.0))

@@ -65,7 +65,7 @@ Command add_train(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* command = parent.add_subcommand("train", "Train on the ranks that mpirun or srun started");
   command->add_option("CONFIG", options->file, "YAML file")->required();
-  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8");
+  command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
   return [options]() -> int {

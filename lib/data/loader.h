@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-// The batches to assemble ahead: `setting` if >= 0, else (-1, automatic) 2 for batches over 64 KiB and 0 for smaller
+// The batches to assemble ahead: `setting` if >= 0, else (-1, automatic) 2 for batches over 256 KiB and 0 for smaller
 // ones, which are copied faster than a thread is woken.
 int64_t prefetch_depth(int64_t setting, int64_t batch_bytes);
 

@@ -39,8 +39,8 @@ BatchArithmetic resolve_batch(const TrainConfig& train, int64_t world_size) {
   result.global_batch_size = *train.global_batch_size;
   if (result.global_batch_size % micro_batches != 0) {
     const int64_t below = result.global_batch_size / micro_batches * micro_batches;
-    const std::string nearest = below == 0 ? fmt::format("{}", micro_batches)
-                                           : fmt::format("{} or {}", below, below + micro_batches);
+    const std::string nearest =
+        below == 0 ? fmt::format("{}", micro_batches) : fmt::format("{} or {}", below, below + micro_batches);
     throw_error("{}train.global_batch_size {} is not divisible by world_size {} x accumulate {} = {}; nearest: {}",
                 prefix(train.where), result.global_batch_size, world_size, train.accumulate, micro_batches, nearest);
   }

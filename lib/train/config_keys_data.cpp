@@ -50,8 +50,9 @@ void check_model(void* object, const MapView& view) {
   const std::string& preset = static_cast<ModelSpec*>(object)->preset;
   const std::vector<std::string> known = preset_names();
   if (preset.empty() || std::find(known.begin(), known.end(), preset) != known.end()) return;
-  fail_path(view.at("preset"), "model.preset", fmt::format("no preset is named '{}'; known: {}{}", printable(preset),
-                                                           join(known, ", "), did_you_mean(preset, known)));
+  fail_path(view.at("preset"), "model.preset",
+            fmt::format("no preset is named '{}'; known: {}{}", printable(preset), join(known, ", "),
+                        did_you_mean(preset, known)));
 }
 
 void check_dataset(void* object, const MapView& view) {
@@ -78,14 +79,17 @@ std::vector<Key> dataset_keys() {
   keys.push_back(key("images", &S::images, anything(), "File of u8 images, plain or .gz.").of({"idx"}).must());
   keys.push_back(key("labels", &S::labels, anything(), "File of u8 labels, plain or .gz.").of({"idx"}).must());
   keys.push_back(key("file", &S::file, anything(), "The table, a line per sample.").of({"csv"}).must().also({"path"}));
-  keys.push_back(key("features", &S::features, anything(), "Columns of the input, names or numbers from 0; empty: all but the target.")
+  keys.push_back(key("features", &S::features, anything(),
+                     "Columns of the input, names or numbers from 0; empty: all but the target.")
                      .of({"csv"})
                      .also({"columns"}));
-  keys.push_back(key("target", &S::target, anything().or_empty(), "Column of the target, name or number; empty: the last.")
-                     .of({"csv"})
-                     .also({"label"}));
-  keys.push_back(key("header", &S::header, anything(), "The first line names the columns; null: it does if it holds no number.")
-                     .of({"csv"}));
+  keys.push_back(
+      key("target", &S::target, anything().or_empty(), "Column of the target, name or number; empty: the last.")
+          .of({"csv"})
+          .also({"label"}));
+  keys.push_back(
+      key("header", &S::header, anything(), "The first line names the columns; null: it does if it holds no number.")
+          .of({"csv"}));
   keys.push_back(key("x", &S::x, anything(), "Array of the inputs, a row per sample.").of({"npy"}).must());
   keys.push_back(key("y", &S::y, anything(), "Array of the targets.").of({"npy"}).must());
   keys.push_back(key("name", &S::name, one_of(synthetic_names()), "Name of the generator; see Synthetic data below.")
@@ -94,13 +98,16 @@ std::vector<Key> dataset_keys() {
   keys.push_back(key("samples", &S::samples, size, "Number of samples; 0: the generator's own.")
                      .of({"synthetic"})
                      .also({"size", "num_samples"}));
-  keys.push_back(key("shape", &S::shape, between(1, 1 << 30).items(0, 5), "Shape of a sample; empty: the generator's own.")
-                     .of({"synthetic"}));
+  keys.push_back(
+      key("shape", &S::shape, between(1, 1 << 30).items(0, 5), "Shape of a sample; empty: the generator's own.")
+          .of({"synthetic"}));
   keys.push_back(key("target_width", &S::target_width, between(1, 1 << 30), "Values per target.").of({"synthetic"}));
   keys.push_back(key("values", &S::values, anything(), "Targets, repeated over the samples.").of({"synthetic"}));
-  keys.push_back(key("augment", &S::augment, between(1, 1 << 30), "toy_train, toy_test: copies of the points, each with its own noise.")
+  keys.push_back(key("augment", &S::augment, between(1, 1 << 30),
+                     "toy_train, toy_test: copies of the points, each with its own noise.")
                      .of({"synthetic", "toy"}));
-  keys.push_back(key("classes", &S::classes, between(0, 1 << 30), "Labels lie in [0, classes); 0: not checked, or the generator's own.")
+  keys.push_back(key("classes", &S::classes, between(0, 1 << 30),
+                     "Labels lie in [0, classes); 0: not checked, or the generator's own.")
                      .also({"num_classes"}));
   keys.push_back(key("seed", &S::seed, anything(), "Seed of the generator.").of({"synthetic", "toy"}));
   keys.push_back(key("seed_per_rank", &S::seed_per_rank, anything(),
@@ -120,8 +127,8 @@ std::vector<Key> dataset_keys() {
   };
   keys.push_back(std::move(normalize));
   keys.push_back(key("first", &S::first, size, "First sample of a contiguous part.").also({"offset", "start"}));
-  keys.push_back(key("count", &S::count, between(-1, 9007199254740992.0), "Samples of the part; -1: to the end.")
-                     .also({"limit"}));
+  keys.push_back(
+      key("count", &S::count, between(-1, 9007199254740992.0), "Samples of the part; -1: to the end.").also({"limit"}));
   return keys;
 }
 
@@ -146,7 +153,8 @@ const Schema& normalize_schema() {
     Schema made;
     made.doc = "Scaling of the inputs.";
     made.defaults = std::make_shared<S>();
-    made.keys = {key("mean", &S::mean, anything(), "Subtracted.").must(), key("std", &S::std, above(0), "Divides.").must()};
+    made.keys = {key("mean", &S::mean, anything(), "Subtracted.").must(),
+                 key("std", &S::std, above(0), "Divides.").must()};
     for (Key& member : made.keys) member.type = "number", member.default_text = "required";
     return made;
   }();
@@ -175,7 +183,8 @@ const Schema& data_schema() {
     made.keys = {section("train", &S::train, dataset_schema, "Training samples.").must().also({"training"}),
                  optional_section("val", &S::val, dataset_schema, "Validation samples, each counted once.")
                      .also({"validation", "test", "eval"}),
-                 key("prefetch", &S::prefetch, between(-1, 1024), "Batches assembled ahead by a thread; -1: as many as help, 0: none.")
+                 key("prefetch", &S::prefetch, between(-1, 1024),
+                     "Batches assembled ahead by a thread; -1: as many as help, 0: none.")
                      .also({"num_workers", "workers"})};
     return made;
   }();

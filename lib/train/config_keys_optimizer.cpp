@@ -35,8 +35,9 @@ std::vector<Key> make_keys() {
   const Rule fraction = from_up_to(0, 1);
   const Rule normal_float = at_least(1.2e-38);  // a smaller one is 0 once it meets a float
   std::vector<Key> keys;
-  keys.push_back(key("kind", &S::kind, one_of({"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad"}), "The optimizer.")
-                     .also({"type", "name"}));
+  keys.push_back(
+      key("kind", &S::kind, one_of({"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad"}), "The optimizer.")
+          .also({"type", "name"}));
   keys.push_back(key("lr", &S::lr, at_least(0), "Learning rate; null: PyTorch's for the kind.")
                      .by_default("sgd, adam, adamw 0.001; adadelta 1; rmsprop, adagrad 0.01")
                      .also({"learning_rate", "eta"}));
@@ -44,16 +45,22 @@ std::vector<Key> make_keys() {
                      .by_default("0; adamw 0.01")
                      .also({"wd", "l2"}));
   keys.push_back(key("momentum", &S::momentum, fraction, "Momentum.").of({"sgd", "rmsprop"}));
-  keys.push_back(key("dampening", &S::dampening, between(0, 1), "Weight taken off the new gradient in the momentum.").of({"sgd"}));
-  keys.push_back(key("nesterov", &S::nesterov, flag, "Nesterov's momentum; needs momentum > 0 and dampening 0.").of({"sgd"}));
+  keys.push_back(
+      key("dampening", &S::dampening, between(0, 1), "Weight taken off the new gradient in the momentum.").of({"sgd"}));
+  keys.push_back(
+      key("nesterov", &S::nesterov, flag, "Nesterov's momentum; needs momentum > 0 and dampening 0.").of({"sgd"}));
   keys.push_back(betas_key());
-  keys.push_back(key("amsgrad", &S::amsgrad, flag, "Divides by the largest running square so far.").of({"adam", "adamw"}));
+  keys.push_back(
+      key("amsgrad", &S::amsgrad, flag, "Divides by the largest running square so far.").of({"adam", "adamw"}));
   keys.push_back(key("rho", &S::rho, between(0, 1), "Decay of the running squares.").of({"adadelta"}));
   keys.push_back(key("alpha", &S::alpha, between(0, 1), "Decay of the running square.").of({"rmsprop"}));
-  keys.push_back(key("centered", &S::centered, flag, "Divides by the running variance, not the square.").of({"rmsprop"}));
-  keys.push_back(key("lr_decay", &S::lr_decay, at_least(0), "Learning rate is lr / (1 + (t - 1) lr_decay).").of({"adagrad"}));
-  keys.push_back(key("initial_accumulator_value", &S::initial_accumulator_value, at_least(0), "Start of the sum of squares.")
-                     .of({"adagrad"}));
+  keys.push_back(
+      key("centered", &S::centered, flag, "Divides by the running variance, not the square.").of({"rmsprop"}));
+  keys.push_back(
+      key("lr_decay", &S::lr_decay, at_least(0), "Learning rate is lr / (1 + (t - 1) lr_decay).").of({"adagrad"}));
+  keys.push_back(
+      key("initial_accumulator_value", &S::initial_accumulator_value, at_least(0), "Start of the sum of squares.")
+          .of({"adagrad"}));
   keys.push_back(key("eps", &S::eps, normal_float, "Added to the divisor; null: PyTorch's for the kind.")
                      .of({"adam", "adamw", "adadelta", "rmsprop", "adagrad"})
                      .by_default("adam, adamw, rmsprop 1e-8; adadelta 1e-6; adagrad 1e-10")
@@ -76,11 +83,12 @@ const Schema& parameter_group_schema() {
     Schema made;
     made.doc = "One entry of optimizer.groups.";
     made.defaults = std::make_shared<G>();
-    made.keys = {key("match", &G::match, anything().items(1), "Patterns of parameter names (* and ?), or the words norm, bias.")
-                     .must()
-                     .also({"params", "pattern", "names"}),
-                 key("lr", &G::lr, at_least(0), "Learning rate; null: the optimizer's.").also({"learning_rate"}),
-                 key("weight_decay", &G::weight_decay, at_least(0), "Weight decay; null: the optimizer's.").also({"wd"})};
+    made.keys = {
+        key("match", &G::match, anything().items(1), "Patterns of parameter names (* and ?), or the words norm, bias.")
+            .must()
+            .also({"params", "pattern", "names"}),
+        key("lr", &G::lr, at_least(0), "Learning rate; null: the optimizer's.").also({"learning_rate"}),
+        key("weight_decay", &G::weight_decay, at_least(0), "Weight decay; null: the optimizer's.").also({"wd"})};
     return made;
   }();
   return schema;

@@ -17,13 +17,14 @@ Schema make(std::string doc, std::vector<Key> keys) {
 
 const Schema& run_schema() {
   using S = RunConfig;
-  static const Schema schema = make<S>(
-      "The run as a whole.",
-      {key("dir", &S::dir, anything(), "Everything the run writes lies below this directory.").also({"output", "output_dir"}),
-       key("seed", &S::seed, anything(), "Seed of initialisation and dropout, as torch.manual_seed.")
-           .also({"random_seed", "manual_seed"}),
-       key("seed_per_rank", &S::seed_per_rank, anything(),
-           "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal.")});
+  static const Schema schema =
+      make<S>("The run as a whole.",
+              {key("dir", &S::dir, anything(), "Everything the run writes lies below this directory.")
+                   .also({"output", "output_dir"}),
+               key("seed", &S::seed, anything(), "Seed of initialisation and dropout, as torch.manual_seed.")
+                   .also({"random_seed", "manual_seed"}),
+               key("seed_per_rank", &S::seed_per_rank, anything(),
+                   "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal.")});
   return schema;
 }
 
@@ -37,18 +38,20 @@ const Schema& sampler_schema() {
        key("generator", &S::generator, one_of({"sampler", "global"}),
            "sampler: order from (seed, epoch); global: from the global generator, as DataLoader(shuffle=True)."),
        key("uneven", &S::uneven, one_of({"exact", "pad", "drop"}),
-           "Where the samples don't divide by the ranks: exact: each once; pad: repeat the first ones; drop: leave out the rest."),
+           "Where the samples don't divide by the ranks: exact: each once; pad: repeat the first ones; drop: leave out "
+           "the rest."),
        key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch.")});
   return schema;
 }
 
 const Schema& eval_schema() {
   using S = EvalConfig;
-  static const Schema schema = make<S>(
-      "Evaluation on data.val.",
-      {key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never.").also({"interval", "frequency"}),
-       key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and forward pass."),
-       key("at_start", &S::at_start, anything(), "Also after the first step.")});
+  static const Schema schema =
+      make<S>("Evaluation on data.val.",
+              {key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never.")
+                   .also({"interval", "frequency"}),
+               key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and forward pass."),
+               key("at_start", &S::at_start, anything(), "Also after the first step.")});
   return schema;
 }
 
@@ -70,11 +73,13 @@ const Schema& distributed_schema() {
   static const Schema schema = [] {
     Schema made = make<S>(
         "The ranks.",
-        {key("world_size", &S::world_size, between(1, 1 << 24), "Number of ranks; checked against the launch where given.")
+        {key("world_size", &S::world_size, between(1, 1 << 24),
+             "Number of ranks; checked against the launch where given.")
              .also({"num_ranks", "ranks", "nproc"}),
          key("backend", &S::backend, one_of({"auto", "shm", "mpi"}),
              "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
-         key("sync", &S::sync, anything(), "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("sync", &S::sync, anything(),
+             "false: gradients are not reduced and the replicas drift apart, to show why."),
          key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
     made.finish = [](void* object, const MapView& view) {
       if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
@@ -101,20 +106,20 @@ const Schema& device_schema() {
 
 const Schema& root_schema() {
   using S = Config;
-  static const Schema schema = make<S>(
-      "One map of sections.",
-      {section("run", &S::run, run_schema, "The run as a whole."),
-       section("model", &S::model, model_schema, "The network.").must().also({"network", "architecture"}),
-       section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
-       section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
-       section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
-       section("optimizer", &S::optimizer, optimizer_schema, "The optimizer.").also({"optim"}),
-       section("schedule", &S::schedule, schedule_schema, "The learning rate over time.")
-           .also({"scheduler", "lr_scheduler", "lr_schedule"}),
-       section("eval", &S::eval, eval_schema, "Evaluation.").also({"evaluation"}),
-       section("log", &S::log, log_schema, "Output.").also({"logging"}),
-       section("distributed", &S::distributed, distributed_schema, "The ranks.").also({"parallel", "ddp"}),
-       section("device", &S::device, device_schema, "The device.")});
+  static const Schema schema =
+      make<S>("One map of sections.",
+              {section("run", &S::run, run_schema, "The run as a whole."),
+               section("model", &S::model, model_schema, "The network.").must().also({"network", "architecture"}),
+               section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
+               section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
+               section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
+               section("optimizer", &S::optimizer, optimizer_schema, "The optimizer.").also({"optim"}),
+               section("schedule", &S::schedule, schedule_schema, "The learning rate over time.")
+                   .also({"scheduler", "lr_scheduler", "lr_schedule"}),
+               section("eval", &S::eval, eval_schema, "Evaluation.").also({"evaluation"}),
+               section("log", &S::log, log_schema, "Output.").also({"logging"}),
+               section("distributed", &S::distributed, distributed_schema, "The ranks.").also({"parallel", "ddp"}),
+               section("device", &S::device, device_schema, "The device.")});
   return schema;
 }
 

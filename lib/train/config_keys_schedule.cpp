@@ -32,12 +32,15 @@ std::vector<Key> shape_keys() {
   std::vector<Key> keys;
   keys.push_back(key("step_size", &S::step_size, count, "Counts between two drops.").of({"step"}));
   keys.push_back(key("gamma", &S::gamma, at_least(0), "Factor of a drop.").of({"step", "multi_step", "exponential"}));
-  keys.push_back(key("milestones", &S::milestones, count, "Counts of the drops; sequence: where the next schedule begins.")
-                     .of({"multi_step", "sequence"}));
+  keys.push_back(
+      key("milestones", &S::milestones, count, "Counts of the drops; sequence: where the next schedule begins.")
+          .of({"multi_step", "sequence"}));
   keys.push_back(key("factor", &S::factor, fraction, "Factor until total is reached; plateau: of a drop.")
                      .of({"constant", "plateau"})
                      .by_default("1/3; plateau 0.1"));
-  keys.push_back(key("start_factor", &S::start_factor, between(1e-300, 1), "Factor at the start.").of({"linear"}).by_default("1/3"));
+  keys.push_back(key("start_factor", &S::start_factor, between(1e-300, 1), "Factor at the start.")
+                     .of({"linear"})
+                     .by_default("1/3"));
   keys.push_back(key("end_factor", &S::end_factor, fraction, "Factor at the end.").of({"linear"}));
   keys.push_back(key("total", &S::total, count, "Counts until the end of the shape.")
                      .of({"constant", "linear", "polynomial", "one_cycle"})
@@ -56,10 +59,12 @@ std::vector<Key> one_cycle_keys() {
   std::vector<Key> keys;
   keys.push_back(key("max_lr", &S::max_lr, above(0), "Largest rate.").must());
   keys.push_back(key("pct_start", &S::pct_start, between(0, 1), "Share of the run that rises."));
-  keys.push_back(key("anneal", &S::anneal, one_of({"cos", "linear"}), "Curve of the phases.").also({"anneal_strategy"}));
+  keys.push_back(
+      key("anneal", &S::anneal, one_of({"cos", "linear"}), "Curve of the phases.").also({"anneal_strategy"}));
   keys.push_back(key("div_factor", &S::div_factor, above(0), "max_lr / rate at the start."));
   keys.push_back(key("final_div_factor", &S::final_div_factor, above(0), "Rate at the start / rate at the end."));
-  keys.push_back(key("three_phase", &S::three_phase, anything(), "Falls to the start's rate first, then to the end's."));
+  keys.push_back(
+      key("three_phase", &S::three_phase, anything(), "Falls to the start's rate first, then to the end's."));
   keys.push_back(key("cycle_momentum", &S::cycle_momentum, anything(), "Moves momentum (or beta1) the other way."));
   keys.push_back(key("base_momentum", &S::base_momentum, from_up_to(0, 1), "Smallest momentum."));
   keys.push_back(key("max_momentum", &S::max_momentum, from_up_to(0, 1), "Largest momentum."));
@@ -69,19 +74,21 @@ std::vector<Key> one_cycle_keys() {
 
 std::vector<Key> plateau_keys() {
   std::vector<Key> keys;
-  keys.push_back(key("metric", &S::metric, one_of({"val.loss", "val.accuracy", "train.loss"}), "What must get better."));
+  keys.push_back(
+      key("metric", &S::metric, one_of({"val.loss", "val.accuracy", "train.loss"}), "What must get better."));
   keys.push_back(key("mode", &S::mode, one_of({"min", "max"}), "Whether smaller or larger is better."));
   keys.push_back(key("patience", &S::patience, at_least(0), "Evaluations without progress before a drop."));
   keys.push_back(key("threshold", &S::threshold, at_least(0), "Smallest change that is progress."));
   keys.push_back(key("threshold_mode", &S::threshold_mode, one_of({"rel", "abs"}), "Whether threshold is relative."));
   keys.push_back(key("cooldown", &S::cooldown, at_least(0), "Evaluations after a drop that don't count."));
   keys.push_back(key("min_lr", &S::min_lr, at_least(0), "Smallest rate."));
-  keys.push_back(key("plateau_eps", &S::plateau_eps, at_least(0), "A drop smaller than this is left out.").also({"eps"}));
+  keys.push_back(
+      key("plateau_eps", &S::plateau_eps, at_least(0), "A drop smaller than this is left out.").also({"eps"}));
   for (Key& key : keys) key.kinds = {"plateau"};
   return keys;
 }
 
-void check_sequence(S& schedule, const MapView& view) {
+void check_sequence(const S& schedule, const MapView& view) {
   if (schedule.schedules.empty()) view.fail("schedules", "is empty; a sequence has one schedule or more");
   if (schedule.milestones.size() + 1 != schedule.schedules.size()) {
     view.fail("milestones", fmt::format("has {} entries for {} schedules; expected {}", schedule.milestones.size(),
@@ -89,13 +96,9 @@ void check_sequence(S& schedule, const MapView& view) {
   }
   const YamlNode& list = view.node.items[static_cast<size_t>(view.node.find("schedules"))];
   for (size_t i = 0; i < schedule.schedules.size(); ++i) {
-    S& part = schedule.schedules[i];
-    const YamlNode& entry = list.items[i];
     const std::string path = join_path(view.path, "schedules." + std::to_string(i));
-    const MapView inner{entry, path};
-    if (part.kind == "plateau") inner.fail("kind", "plateau can't be part of a sequence");
-    if (inner.has("per") && part.per != schedule.per) inner.fail("per", "must be the sequence's: " + schedule.per);
-    part.per = schedule.per;
+    const MapView part{list.items[i], path};
+    if (schedule.schedules[i].kind == "plateau") part.fail("kind", "plateau can't be part of a sequence");
   }
 }
 
@@ -107,7 +110,8 @@ void check_schedule(void* object, const MapView& view) {
   const auto& marks = schedule.milestones;
   const bool strict = schedule.kind == "sequence";
   for (size_t i = 1; i < marks.size(); ++i) {
-    if (marks[i] < marks[i - 1] || (strict && marks[i] == marks[i - 1])) view.fail("milestones", "must be in ascending order");
+    if (marks[i] < marks[i - 1] || (strict && marks[i] == marks[i - 1]))
+      view.fail("milestones", "must be in ascending order");
   }
   if (schedule.kind == "multi_step" && marks.empty()) view.fail("milestones", "is missing or empty");
   if (schedule.kind == "sequence") check_sequence(schedule, view);
@@ -119,7 +123,8 @@ void check_schedule(void* object, const MapView& view) {
 const Schema& schedule_schema() {
   static const Schema schema = [] {
     Schema made;
-    made.doc = "The learning rate over time, with PyTorch's names and defaults. Which keys there are depends on `kind`.";
+    made.doc =
+        "The learning rate over time, with PyTorch's names and defaults. Which keys there are depends on `kind`.";
     made.scalar_key = "kind";
     made.defaults = std::make_shared<S>();
     for (auto group : {common_keys, shape_keys, one_cycle_keys, plateau_keys}) {

@@ -20,32 +20,37 @@ std::vector<Key> batch_keys() {
   std::vector<Key> keys;
   keys.push_back(key("epochs", &S::epochs, count, "Passes over the training samples.")
                      .also({"num_epochs", "max_epochs", "n_epochs"}));
-  keys.push_back(key("max_steps", &S::max_steps, count, "Ends the run after so many optimizer steps; null: after the epochs.")
-                     .also({"steps", "total_steps"}));
+  keys.push_back(
+      key("max_steps", &S::max_steps, count, "Ends the run after so many optimizer steps; null: after the epochs.")
+          .also({"steps", "total_steps"}));
   keys.push_back(key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and micro-step.")
                      .by_default("32 without global_batch_size")
                      .also({"micro_batch_size", "train_batch_size", "per_device_batch_size"}));
   keys.push_back(key("global_batch_size", &S::global_batch_size, count,
                      "Samples per optimizer step, instead of batch_size: batch_size x world_size x accumulate."));
-  keys.push_back(key("accumulate", &S::accumulate, between(1, 1 << 30), "Micro-steps per optimizer step.")
-                     .also({"gradient_accumulation_steps", "accumulation_steps", "accumulate_grad_batches", "grad_accum"}));
+  keys.push_back(
+      key("accumulate", &S::accumulate, between(1, 1 << 30), "Micro-steps per optimizer step.")
+          .also({"gradient_accumulation_steps", "accumulation_steps", "accumulate_grad_batches", "grad_accum"}));
   return keys;
 }
 
 std::vector<Key> loss_keys() {
   using S = TrainConfig;
   std::vector<Key> keys;
-  keys.push_back(key("loss", &S::loss, one_of({"cross_entropy", "mse", "l1", "smooth_l1", "bce_with_logits"}), "The loss.")
-                     .also({"criterion", "loss_fn", "loss_function", "objective"}));
+  keys.push_back(
+      key("loss", &S::loss, one_of({"cross_entropy", "mse", "l1", "smooth_l1", "bce_with_logits"}), "The loss.")
+          .also({"criterion", "loss_fn", "loss_function", "objective"}));
   keys.push_back(key("reduction", &S::reduction, one_of({"mean", "sum"}),
                      "mean: the step's sum divided once by its global count; sum: not divided."));
-  keys.push_back(key("label_smoothing", &S::label_smoothing, between(0, 1), "Share of the target spread over all classes.")
-                     .of({"cross_entropy"}));
+  keys.push_back(
+      key("label_smoothing", &S::label_smoothing, between(0, 1), "Share of the target spread over all classes.")
+          .of({"cross_entropy"}));
   keys.push_back(key("class_weights", &S::class_weights, at_least(0),
                      "Weight of each class (bce_with_logits: of each output's positives); empty: 1.")
                      .of({"cross_entropy", "bce_with_logits"})
                      .also({"pos_weight", "weights"}));
-  keys.push_back(key("ignore_index", &S::ignore_index, anything(), "Label of samples that don't count.").of({"cross_entropy"}));
+  keys.push_back(
+      key("ignore_index", &S::ignore_index, anything(), "Label of samples that don't count.").of({"cross_entropy"}));
   keys.push_back(key("beta", &S::beta, above(0), "Where the square turns into a line.").of({"smooth_l1"}));
   return keys;
 }
@@ -53,10 +58,12 @@ std::vector<Key> loss_keys() {
 std::vector<Key> clip_keys() {
   using S = TrainConfig;
   std::vector<Key> keys;
-  keys.push_back(key("clip_norm", &S::clip_norm, at_least(0), "Scales the gradient down to this norm at most; null: no.")
-                     .also({"max_grad_norm", "gradient_clip_norm", "grad_clip", "clip", "gradient_clip_val"}));
+  keys.push_back(
+      key("clip_norm", &S::clip_norm, at_least(0), "Scales the gradient down to this norm at most; null: no.")
+          .also({"max_grad_norm", "gradient_clip_norm", "grad_clip", "clip", "gradient_clip_val"}));
   keys.push_back(key("clip_value", &S::clip_value, at_least(0), "Clamps every gradient to [-x, x]; null: no."));
-  keys.push_back(key("clip_norm_type", &S::clip_norm_type, above(0).with_infinity(), "p of the p-norm for clip_norm; inf: largest."));
+  keys.push_back(key("clip_norm_type", &S::clip_norm_type, above(0).with_infinity(),
+                     "p of the p-norm for clip_norm; inf: largest."));
   return keys;
 }
 

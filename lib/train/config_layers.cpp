@@ -19,14 +19,15 @@ std::vector<std::string> kind_names() {
 
 [[noreturn]] void fail_unknown(const YamlKey& key, const std::string& path, const LayerKind* kind) {
   if (kind != nullptr && kind->schema.find(key.text) != nullptr) {
-    fail_path(key.at, path, fmt::format("'{}' belongs inside {}: {{{}: {{{}: ...}}}}", key.text, kind->name, kind->name,
-                                key.text));
+    fail_path(key.at, path,
+              fmt::format("'{}' belongs inside {}: {{{}: {{{}: ...}}}}", key.text, kind->name, kind->name, key.text));
   }
   std::vector<std::string> known = kind_names();
   known.insert(known.end(), {"name", "input"});
   const std::string suggestion = did_you_mean(key.text, known);
-  fail_path(key.at, path, fmt::format("unknown layer kind '{}'{}", printable(key.text),
-                              suggestion.empty() ? "; known: " + join(kind_names(), ", ") : suggestion));
+  fail_path(key.at, path,
+            fmt::format("unknown layer kind '{}'{}", printable(key.text),
+                        suggestion.empty() ? "; known: " + join(kind_names(), ", ") : suggestion));
 }
 
 void read_entry(const YamlNode& node, const std::string& path, LayerSpec& layer) {
@@ -52,7 +53,8 @@ void read_entry(const YamlNode& node, const std::string& path, LayerSpec& layer)
     if (found != nullptr) kind = found;
   }
   for (const YamlKey& key : node.keys) {
-    if (key.text != "name" && key.text != "input" && find_layer_kind(key.text) == nullptr) fail_unknown(key, path, kind);
+    if (key.text != "name" && key.text != "input" && find_layer_kind(key.text) == nullptr)
+      fail_unknown(key, path, kind);
   }
   if (kind == nullptr) {
     fail_value(node, path, "the entry has no kind; known: " + join(kind_names(), ", "));

@@ -1,8 +1,8 @@
 // A file to a Config: text, tree, overrides, tables, then the rules that span sections.
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
-#include <filesystem>
 
 #include "core/error.h"
 #include "train/config_overrides.h"
@@ -39,7 +39,23 @@ YamlPosition find_position(const YamlNode& root, std::initializer_list<const cha
   return node->at;
 }
 
-void check_across(const YamlNode& root, const Config& config) {
+// The parts of a sequence count what the outermost one counts.
+void inherit_per(ScheduleConfig& schedule, const YamlNode& node, const std::string& path) {
+  const int index = node.find("schedules");
+  for (size_t i = 0; i < schedule.schedules.size(); ++i) {
+    ScheduleConfig& part = schedule.schedules[i];
+    const YamlNode& entry = node.items[static_cast<size_t>(index)].items[i];
+    const std::string part_path = fmt::format("{}.schedules.{}", path, i);
+    const MapView view{entry, part_path};
+    if (view.has("per") && part.per != schedule.per) view.fail("per", "must be the sequence's: " + schedule.per);
+    part.per = schedule.per;
+    inherit_per(part, entry, part_path);
+  }
+}
+
+void check_across(const YamlNode& root, Config& config) {
+  const int schedule = root.find("schedule");
+  if (schedule >= 0) inherit_per(config.schedule, root.items[static_cast<size_t>(schedule)], "schedule");
   const bool scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum;
   const bool momentum = config.optimizer.momentum > 0 || scheduled;
   if (config.optimizer.nesterov && !momentum) {

@@ -72,12 +72,13 @@ void open_map(YamlNode& node, const std::vector<std::string>& path, const YamlPo
   node = std::move(map);
 }
 
-YamlNode& entry_of_list(YamlNode& list, const std::string& part, const std::vector<std::string>& path, const YamlPosition& at) {
+YamlNode& entry_of_list(YamlNode& list, const std::string& part, const std::vector<std::string>& path,
+                        const YamlPosition& at) {
   int64_t index = 0;
   const auto size = static_cast<int64_t>(list.items.size());
   if (parse_integer(part, index).empty() && index >= 0 && index < size) return list.items[static_cast<size_t>(index)];
-  fail_at(at, fmt::format("{} is a list of {}; expected an index from 0 to {}, found '{}'", join(path, "."), size, size - 1,
-                          printable(part)));
+  fail_at(at, fmt::format("{} is a list of {}; expected an index from 0 to {}, found '{}'", join(path, "."), size,
+                          size - 1, printable(part)));
 }
 
 YamlNode& entry_of_map(YamlNode& map, const std::string& part, const YamlPosition& at) {

@@ -23,7 +23,8 @@ void print_block(const Schema& schema, const void* object, const std::string& in
 }  // namespace
 
 std::string to_yaml(const Config& config) {
-  std::string text = "# Resolved by `lockstep config`: every key that applies. Relative paths start at the project root.\n";
+  std::string text =
+      "# Resolved by `lockstep config`: every key that applies. Relative paths start at the project root.\n";
   print_block(root_schema(), &config, "", text);
   return text;
 }

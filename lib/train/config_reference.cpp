@@ -35,8 +35,8 @@ std::string table(const Schema& schema) {
     const std::string kinds =
         key.kinds.empty() ? "" : fmt::format(" ({}: {})", schema.discriminator, join(key.kinds, ", "));
     const std::string bounds = key.bounds.empty() ? "" : fmt::format("`{}`", cell(key.bounds));
-    text += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", key.name, cell(key.type), cell(default_of(schema, key)), bounds,
-                        cell(key.doc), kinds);
+    text += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", key.name, cell(key.type), cell(default_of(schema, key)),
+                        bounds, cell(key.doc), kinds);
   }
   return text;
 }

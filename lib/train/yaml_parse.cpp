@@ -119,7 +119,8 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     check_tag(mark, tag);
-    if (!stack_.empty() && expects_key()) fail_at(position(mark), "a key must be a word, found a list or a map (is a bracket left open?)");
+    if (!stack_.empty() && expects_key())
+      fail_at(position(mark), "a key must be a word, found a list or a map (is a bracket left open?)");
     if (stack_.size() >= kMaxYamlDepth) fail_depth(mark);
     stack_.push_back(Frame{make(kind, mark), anchor, {}});
   }

@@ -15,8 +15,8 @@ using oracle::random_floats;
 using oracle::widen;
 
 TEST_CASE("activations: values and derivatives equal the oracle") {
-  for (const Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh, Activation::tanh,
-                                Activation::sigmoid}) {
+  for (const Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh,
+                                Activation::tanh, Activation::sigmoid}) {
     CAPTURE(static_cast<int>(kind));
     const std::vector<float> x = random_floats(501, 1, -4, 4), dy = random_floats(501, 2);
     const auto plan = make_cpu_activation({.count = 501, .kind = kind, .negative_slope = 0.2});

@@ -36,7 +36,8 @@ TEST_CASE("dropout: the share of survivors is 1 - p for many keys") {
 }
 
 TEST_CASE("dropout: neighbours in space and masks of neighbouring keys are independent") {
-  const std::vector<uint8_t> a = mask(1 << 16, 0.5, 41), b = mask(1 << 16, 0.5, 42), c = mask(1 << 16, 0.5, 41ULL << 32);
+  const std::vector<uint8_t> a = mask(1 << 16, 0.5, 41), b = mask(1 << 16, 0.5, 42),
+                             c = mask(1 << 16, 0.5, 41ULL << 32);
   const auto equal = [&](const std::vector<uint8_t>& u, const std::vector<uint8_t>& v, size_t lag) {
     std::vector<uint8_t> same;
     for (size_t i = 0; i + lag < u.size(); ++i) same.push_back(u[i] == v[i + lag] ? 1 : 0);

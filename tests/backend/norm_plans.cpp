@@ -44,12 +44,14 @@ TEST_CASE("batch norm: outputs and gradients equal the oracle in every layout") 
         const std::vector<float> xs = convert(plain, x, stored), dys = convert(plain, dy, stored);
         const float *wp = affine ? w.data() : nullptr, *bp = affine ? b.data() : nullptr;
         plan->forward(xs.data(), wp, bp, rm.data(), rv.data(), &tracked, y.data(), saved.data());
-        plan->backward(xs.data(), dys.data(), wp, dx.data(), affine ? dw.data() : nullptr, affine ? db.data() : nullptr, false,
-                       saved.data(), nullptr);
-        const oracle::Values wide_w = affine ? widen(w) : oracle::Values{}, wide_b = affine ? widen(b) : oracle::Values{};
-        CHECK_EQ(differs(convert(stored, y, plain),
-                         narrow(oracle::batch_norm(shape[0], channels, inner, 1e-5, widen(x), wide_w, wide_b)), 1e-5, 2e-6),
-                 "");
+        plan->backward(xs.data(), dys.data(), wp, dx.data(), affine ? dw.data() : nullptr, affine ? db.data() : nullptr,
+                       false, saved.data(), nullptr);
+        const oracle::Values wide_w = affine ? widen(w) : oracle::Values{},
+                             wide_b = affine ? widen(b) : oracle::Values{};
+        CHECK_EQ(
+            differs(convert(stored, y, plain),
+                    narrow(oracle::batch_norm(shape[0], channels, inner, 1e-5, widen(x), wide_w, wide_b)), 1e-5, 2e-6),
+            "");
         const auto grad = oracle::batch_norm_backward(shape[0], channels, inner, 1e-5, widen(x), wide_w, widen(dy));
         CHECK_EQ(differs(convert(stored, dx, plain), narrow(grad.dx), 1e-5, 2e-6), "");
         if (affine) {
@@ -120,12 +122,14 @@ TEST_CASE("batch norm: one value per channel is an error in training and fine in
 TEST_CASE("layer norm: outputs and gradients equal the oracle") {
   for (const int64_t inner : {1, 5, 64}) {
     const auto count = static_cast<size_t>(7 * inner), n = static_cast<size_t>(inner);
-    const std::vector<float> x = random_floats(count, 1, 2, 5), dy = random_floats(count, 2), w = random_floats(n, 3), b = random_floats(n, 4);
+    const std::vector<float> x = random_floats(count, 1, 2, 5), dy = random_floats(count, 2), w = random_floats(n, 3),
+                             b = random_floats(n, 4);
     const auto plan = make_cpu_layer_norm({.outer = 7, .inner = inner});
     std::vector<float> y(count), dx(count), dw(n), db(n);
     std::vector<double> saved(plan->saved_bytes() / 8), workspace(plan->workspace_bytes() / 8);
     plan->forward(x.data(), w.data(), b.data(), y.data(), saved.data());
-    plan->backward(x.data(), dy.data(), w.data(), dx.data(), dw.data(), db.data(), false, saved.data(), workspace.data());
+    plan->backward(x.data(), dy.data(), w.data(), dx.data(), dw.data(), db.data(), false, saved.data(),
+                   workspace.data());
     CHECK_EQ(differs(y, narrow(oracle::layer_norm(7, inner, 1e-5, widen(x), widen(w), widen(b))), 1e-6, 1e-6), "");
     const auto grad = oracle::layer_norm_backward(7, inner, 1e-5, widen(x), widen(w), widen(dy));
     CHECK_EQ(differs(dx, narrow(grad.dx), 1e-6, 1e-6), "");
@@ -137,13 +141,16 @@ TEST_CASE("layer norm: outputs and gradients equal the oracle") {
 TEST_CASE("group norm: outputs and gradients equal the oracle") {
   for (const int64_t groups : {1, 2, 6}) {
     const size_t count = 3 * 6 * 4 * 2;
-    const std::vector<float> x = random_floats(count, 1, 2, 5), dy = random_floats(count, 2), w = random_floats(6, 3), b = random_floats(6, 4);
+    const std::vector<float> x = random_floats(count, 1, 2, 5), dy = random_floats(count, 2), w = random_floats(6, 3),
+                             b = random_floats(6, 4);
     const auto plan = make_cpu_group_norm({.input = {.shape = Shape{3, 6, 4, 2}}, .groups = groups});
     std::vector<float> y(count), dx(count), dw(6), db(6);
     std::vector<double> saved(plan->saved_bytes() / 8), workspace(plan->workspace_bytes() / 8);
     plan->forward(x.data(), w.data(), b.data(), y.data(), saved.data());
-    plan->backward(x.data(), dy.data(), w.data(), dx.data(), dw.data(), db.data(), false, saved.data(), workspace.data());
-    CHECK_EQ(differs(y, narrow(oracle::group_norm(3, 6, 8, groups, 1e-5, widen(x), widen(w), widen(b))), 1e-6, 1e-6), "");
+    plan->backward(x.data(), dy.data(), w.data(), dx.data(), dw.data(), db.data(), false, saved.data(),
+                   workspace.data());
+    CHECK_EQ(differs(y, narrow(oracle::group_norm(3, 6, 8, groups, 1e-5, widen(x), widen(w), widen(b))), 1e-6, 1e-6),
+             "");
     const auto grad = oracle::group_norm_backward(3, 6, 8, groups, 1e-5, widen(x), widen(w), widen(dy));
     CHECK_EQ(differs(dx, narrow(grad.dx), 1e-6, 1e-6), "");
     CHECK_EQ(differs(dw, narrow(grad.dweight), 1e-6, 1e-6), "");

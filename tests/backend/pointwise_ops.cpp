@@ -61,7 +61,8 @@ TEST_CASE("exp: zero is exactly one and the ends behave") {
 }
 
 TEST_CASE("accuracy: the first maximum counts and a row with NaN never does") {
-  std::vector<float> x{1, 3, 3, 2, /**/ 5, 0, 0, 5, /**/ NAN, 1, 0, 0, /**/ 0, 9, NAN, 1, /**/ -INFINITY, -INFINITY, -INFINITY, -INFINITY};
+  std::vector<float> x{1,      3, 3,   2, /**/ 5,         0,         0,         5,        /**/ NAN, 1, 0, 0,
+                       /**/ 0, 9, NAN, 1, /**/ -INFINITY, -INFINITY, -INFINITY, -INFINITY};
   std::vector<int64_t> labels{1, 3, 0, 1, 0};
   const TensorView output{x.data(), {.shape = Shape{5, 4}}};
   CHECK_EQ(count_correct(output, {labels.data(), {.shape = Shape{5}, .dtype = DType::i64}}), 2);

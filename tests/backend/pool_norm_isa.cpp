@@ -35,8 +35,18 @@ TEST_CASE("pooling kernels: all instruction sets agree to the bit") {
   for (const int64_t block : {1, 8, 16}) {
     Pool2dSpec spec{.input = {.shape = Shape{2, 32, 9, 7}, .channel_block = block}};
     const PoolAxis rows = pool_axis(spec, 0), cols = pool_axis(spec, 1);
-    const PoolWindows w{64 / block, block, 9, 7, 4, 3, rows.begin.data(), rows.end.data(), cols.begin.data(), cols.end.data(),
-                        rows.divisor.data(), cols.divisor.data()};
+    const PoolWindows w{64 / block,
+                        block,
+                        9,
+                        7,
+                        4,
+                        3,
+                        rows.begin.data(),
+                        rows.end.data(),
+                        cols.begin.data(),
+                        cols.end.data(),
+                        rows.divisor.data(),
+                        cols.divisor.data()};
     std::vector<float> x = random_floats(64 * 63, 1);
     for (size_t i = 0; i < x.size(); i += 41) x[i] = NAN;
     const std::vector<float> dy = random_floats(64 * 12, 2);
@@ -67,8 +77,10 @@ TEST_CASE("pooling kernels: all instruction sets agree to the bit") {
 }
 
 TEST_CASE("norm kernels: all instruction sets agree") {
-  for (const ChannelLayout& l : {ChannelLayout{3, 32, 20, 1}, ChannelLayout{3, 4, 20, 8}, ChannelLayout{3, 2, 20, 16}, ChannelLayout{60, 1, 1, 32}}) {
-    const std::vector<float> x = random_floats(3 * 32 * 20, 1), dy = random_floats(x.size(), 2), a = random_floats(32, 3);
+  for (const ChannelLayout& l : {ChannelLayout{3, 32, 20, 1}, ChannelLayout{3, 4, 20, 8}, ChannelLayout{3, 2, 20, 16},
+                                 ChannelLayout{60, 1, 1, 32}}) {
+    const std::vector<float> x = random_floats(3 * 32 * 20, 1), dy = random_floats(x.size(), 2),
+                             a = random_floats(32, 3);
     const auto run = [&](const NormKernels& k) {
       std::vector<double> sums(4 * 32);
       std::vector<float> y(x.size()), dx(x.size());

@@ -75,7 +75,8 @@ TEST_CASE("pooling: every window geometry equals the oracle in every layout") {
         for (const Shape& shape : {Shape{2, 16, 6, 8}, Shape{1, 32, 7, 5}, Shape{1, 16, 9, 6}}) {
           CAPTURE(shape.str());
           CAPTURE(ceil_mode);
-          Pool2dSpec spec{.input = {.shape = shape}, .kind = kind, .kernel = g.kernel, .stride = g.stride, .padding = g.padding};
+          Pool2dSpec spec{
+              .input = {.shape = shape}, .kind = kind, .kernel = g.kernel, .stride = g.stride, .padding = g.padding};
           spec.ceil_mode = ceil_mode;
           check_against_oracle(spec, seed += 2);
         }

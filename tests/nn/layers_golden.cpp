@@ -15,7 +15,8 @@ namespace {
 
 Shape shape_of(const nlohmann::json& nested) {
   std::vector<int64_t> dims;
-  for (const nlohmann::json* level = &nested; level->is_array(); level = &(*level)[0]) dims.push_back(std::ssize(*level));
+  for (const nlohmann::json* level = &nested; level->is_array(); level = &(*level)[0])
+    dims.push_back(std::ssize(*level));
   return Shape(dims);
 }
 
@@ -45,10 +46,17 @@ LayerSpec spec_of(const nlohmann::json& entry) {
 }
 
 const std::map<std::string, std::function<LayerPtr(const LayerSpec&)>> kMakers = {
-    {"layer_norm", make_layer_norm},   {"group_norm", make_group_norm}, {"max_pool2d", make_max_pool2d},
-    {"avg_pool2d", make_avg_pool2d},   {"relu", make_relu},             {"adaptive_avg_pool2d", make_adaptive_avg_pool2d},
-    {"softmax", make_softmax},         {"gelu", make_gelu},             {"sigmoid", make_sigmoid},
-    {"leaky_relu", make_leaky_relu},   {"tanh", make_tanh},
+    {"layer_norm", make_layer_norm},
+    {"group_norm", make_group_norm},
+    {"max_pool2d", make_max_pool2d},
+    {"avg_pool2d", make_avg_pool2d},
+    {"relu", make_relu},
+    {"adaptive_avg_pool2d", make_adaptive_avg_pool2d},
+    {"softmax", make_softmax},
+    {"gelu", make_gelu},
+    {"sigmoid", make_sigmoid},
+    {"leaky_relu", make_leaky_relu},
+    {"tanh", make_tanh},
 };
 
 }  // namespace
@@ -82,7 +90,7 @@ TEST_CASE("layers: outputs and gradients equal PyTorch's for every operation") {
   CHECK_EQ(checked, 21);
 }
 
-TEST_CASE("batch norm: outputs, gradients and running statistics equal PyTorch's step by step") {
+TEST_CASE("batch norm: outputs and gradients and running statistics equal PyTorch's step by step") {
   const nlohmann::json file = golden("loss_and_norm.json");
   const auto backend = make_cpu_backend({});
   CHECK_EQ(file["batchnorm"].size(), 3);
@@ -141,7 +149,9 @@ TEST_CASE("dropout: with torch_stream the mask is PyTorch's") {
     LayerHarness harness(*backend, make_dropout(spec, 0), Shape{1, std::ssize(x)});
     Generator generator(static_cast<uint64_t>(entry["seed"].get<int64_t>()));
     CHECK_EQ(differs_bits(harness.forward(x, {.key = 0, .torch = &generator}), values), "");
-    CHECK_EQ(generator.uniform_float(), flat_f32(entry["next_rand"].is_array() ? entry["next_rand"] : nlohmann::json::array({entry["next_rand"]}))[0]);
+    CHECK_EQ(
+        generator.uniform_float(),
+        flat_f32(entry["next_rand"].is_array() ? entry["next_rand"] : nlohmann::json::array({entry["next_rand"]}))[0]);
     ++checked;
   }
   CHECK(checked > 0);

@@ -21,14 +21,16 @@ LayerSpec spec_of(const std::string& kind) {
   return spec;
 }
 
-// All values differ by 0.11 at least and stay 0.05 from zero: no step of the difference crosses a kink or changes a maximum.
+// All values differ by 0.11 at least and stay 0.05 from zero: no step of the difference crosses a kink or changes a
+// maximum.
 std::vector<float> separated(size_t count, uint32_t seed) {
   const std::vector<float> order = random_floats(count, seed);
   std::vector<size_t> rank(count);
   for (size_t i = 0; i < count; ++i) rank[i] = i;
   std::ranges::sort(rank, {}, [&](size_t i) { return order[i]; });
   std::vector<float> x(count);
-  for (size_t i = 0; i < count; ++i) x[rank[i]] = (static_cast<float>(i) - static_cast<float>(count / 2) + 0.5F) * 0.11F;
+  for (size_t i = 0; i < count; ++i)
+    x[rank[i]] = (static_cast<float>(i) - static_cast<float>(count / 2) + 0.5F) * 0.11F;
   return x;
 }
 
@@ -47,7 +49,9 @@ void check_gradients(LayerPtr layer, const Shape& shape, const std::vector<float
   const auto dx = harness.backward(projection);
   std::vector<std::vector<float>> gradients;
   for (const std::string& name : names) gradients.push_back(harness.gradient(name));
-  CHECK_EQ(gradient_differs([&](const std::vector<float>& at) { return dot(harness.forward(at), projection); }, x, dx[0], 7), "");
+  CHECK_EQ(
+      gradient_differs([&](const std::vector<float>& at) { return dot(harness.forward(at), projection); }, x, dx[0], 7),
+      "");
   for (size_t i = 0; i < names.size(); ++i) {
     CAPTURE(names[i]);
     const std::vector<float> value = harness.parameter(names[i]);

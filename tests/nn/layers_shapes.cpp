@@ -24,7 +24,9 @@ TEST_CASE("flatten: a plain input becomes rows and a blocked one keeps its descr
   CHECK_EQ(plain.output_shape().str(), "[2, 96]");
   CHECK_EQ(differs(plain.forward(x), x, 0, 0), "");
   CHECK_EQ(differs(plain.backward(dy)[0], dy, 0, 0), "");
-  LayerHarness blocked(*backend, make_flatten(spec_of("flatten")), Shape{2, 16, 2, 3}, {.channel_block = 8, .in_place = true});
+  LayerHarness blocked(*backend, make_flatten(spec_of("flatten")), Shape{2, 16, 2, 3},
+                       {.channel_block = 8, .in_place = true});
+  CHECK(blocked.binding().alias);
   CHECK_EQ(blocked.binding().output.channel_block, 8);
   CHECK_EQ(blocked.output_shape().str(), "[2, 16, 2, 3]");
   CHECK_EQ(differs(blocked.forward(x), x, 0, 0), "");
@@ -38,7 +40,8 @@ TEST_CASE("add: sums its inputs and passes the gradient to both") {
   for (size_t i = 0; i < a.size(); ++i) sum.push_back(a[i] + b[i]);
   const Shape shape{2, 16, 3, 2};
   for (const bool in_place : {false, true}) {
-    LayerHarness harness(*backend, make_add(spec_of("add")), std::array{shape, shape}, {.channel_block = 8, .in_place = in_place});
+    LayerHarness harness(*backend, make_add(spec_of("add")), std::array{shape, shape},
+                         {.channel_block = 8, .in_place = in_place});
     CHECK_EQ(differs(harness.forward(std::array{a, b}), sum, 0, 0), "");
     const auto dx = harness.backward(dy);
     CHECK_EQ(differs(dx[0], dy, 0, 0), "");
@@ -55,9 +58,10 @@ TEST_CASE("add: inputs of different layouts are joined in the first one's") {
   const TensorDesc inputs[] = {blocked, plain};
   BindContext context{*backend, Phase::training, true, inputs, false, {}};
   const Binding binding = layer->bind(context);
-  CHECK(binding.output == blocked);
+  CHECK((binding.output == blocked));
   const std::vector<float> a = random_floats(64, 1), b = random_floats(64, 2);
-  std::vector<float> a_blocked(64), y(64), y_plain(64), workspace(binding.workspace_bytes / 4), dx0(64), dx1(64), dy(64);
+  std::vector<float> a_blocked(64), y(64), y_plain(64), workspace(binding.workspace_bytes / 4), dx0(64), dx1(64),
+      dy(64);
   backend->reorder(plain, a.data(), blocked, a_blocked.data());
   const float* x[] = {a_blocked.data(), b.data()};
   float* dx[] = {dx0.data(), dx1.data()};
@@ -73,7 +77,7 @@ TEST_CASE("add: inputs of different layouts are joined in the first one's") {
   CHECK_EQ(differs(dx1, b, 0, 0), "");
 }
 
-TEST_CASE("relu, tanh, sigmoid and dropout run in place with the same numbers") {
+TEST_CASE("relu and tanh and sigmoid and dropout run in place with the same numbers") {
   const auto backend = make_cpu_backend({});
   const std::vector<float> x = random_floats(288, 1, -2, 2), dy = random_floats(288, 2);
   const Shape shape{2, 16, 3, 3};
@@ -110,7 +114,9 @@ TEST_CASE("dropout: p = 1 zeroes everything and draws nothing from PyTorch's str
   spec.torch_stream = true;
   LayerHarness harness(*backend, make_dropout(spec, 1), Shape{1, 8});
   Generator generator(5), untouched(5);
-  CHECK_EQ(differs(harness.forward(std::vector<float>(8, 3), {.key = 1, .torch = &generator}), std::vector<float>(8, 0), 0, 0), "");
+  CHECK_EQ(differs(harness.forward(std::vector<float>(8, 3), {.key = 1, .torch = &generator}), std::vector<float>(8, 0),
+                   0, 0),
+           "");
   CHECK_EQ(generator.r32(), untouched.r32());
   spec.p = 0.5;
   LayerHarness without(*backend, make_dropout(spec, 1), Shape{1, 8});
@@ -151,6 +157,14 @@ TEST_CASE("norm layers: weights start at one and biases at zero and nothing is d
   CHECK_EQ(generator.r32(), untouched.r32());
 }
 
+TEST_CASE("batch norm: one value per channel is an error that names the layer") {
+  const auto backend = make_cpu_backend({});
+  LayerSpec spec = spec_of("batch_norm");
+  spec.name = "bn1";
+  CHECK_THROWS_WITH_AS(LayerHarness(*backend, make_batch_norm(spec), Shape{1, 3}),
+                       doctest::Contains("batch_norm 'bn1': Expected more than 1 value per channel"), Error);
+}
+
 TEST_CASE("layers: inputs that do not fit are errors that name the layer and its place") {
   LayerSpec pool = spec_of("max_pool2d");
   pool.name = "pool1";
@@ -159,17 +173,20 @@ TEST_CASE("layers: inputs that do not fit are errors that name the layer and its
   const Shape image{3, 4, 4}, other{3, 4, 5}, row{12};
   const auto infer = [](const LayerPtr& layer, std::vector<Shape> inputs) { layer->infer(inputs); };
   CHECK_THROWS_WITH_AS(infer(make_max_pool2d(pool), {image}),
-                       "net.yaml:4:7: max_pool2d 'pool1': pooling: kernel 9 is larger than the input of 4 padded by 0", Error);
+                       "net.yaml:4:7: max_pool2d 'pool1': pooling: kernel 9 is larger than the input of 4 padded by 0",
+                       Error);
   CHECK_THROWS_WITH_AS(infer(make_max_pool2d(pool), {row}),
                        "net.yaml:4:7: max_pool2d 'pool1': expected samples [C, H, W], found [12]", Error);
   CHECK_THROWS_AS(infer(make_add(spec_of("add")), {image, other}), Error);
   CHECK_THROWS_AS(infer(make_add(spec_of("add")), {image}), Error);
   LayerSpec norm = spec_of("layer_norm");
   norm.normalized_shape = {5, 4};
-  CHECK_THROWS_WITH_AS(infer(make_layer_norm(norm), {image}), "layer_norm: expected samples that end in [5, 4], found [3, 4, 4]", Error);
+  CHECK_THROWS_WITH_AS(infer(make_layer_norm(norm), {image}),
+                       "layer_norm: expected samples that end in [5, 4], found [3, 4, 4]", Error);
   LayerSpec groups = spec_of("group_norm");
   groups.groups = 2;
-  CHECK_THROWS_WITH_AS(infer(make_group_norm(groups), {image}), "group_norm: 3 channels cannot be split into 2 groups", Error);
+  CHECK_THROWS_WITH_AS(infer(make_group_norm(groups), {image}), "group_norm: 3 channels cannot be split into 2 groups",
+                       Error);
   LayerSpec dropout = spec_of("dropout");
   dropout.p = 2;
   CHECK_THROWS_AS(make_dropout(dropout, 0), Error);

@@ -18,7 +18,14 @@ namespace {
 
 const CpuOptimizerOps kOps;
 
-int tolerance(const json& test_case) { return test_case["optimizer"] == "SGD" ? 0 : 2; }
+// PyTorch's (MKL's) square root is sometimes 1 ulp off IEEE's. Among these cases that shows in one value of rmsprop_m
+// and one of rmsprop_mc, which momentum carries on (see below); all others are equal to the bit.
+std::string differs_from_golden(const json& test_case, const std::vector<float>& values, const std::string& key) {
+  const std::vector<float> expected = test::flat_f32(test_case[key]);
+  const std::string name = test_case["name"];
+  if (name == "rmsprop_mc" && key == "final") return test::differs(values, expected, 0, 4e-8);
+  return differs_bits(values, expected, name == "rmsprop_m" ? 1 : 0);
+}
 
 // The 37 golden values as two parameters of 20 and 17, with gaps: an arena as the store lays it out.
 constexpr size_t kArena = 64, kSecond = 32, kFirstCount = 20, kSecondCount = 17;
@@ -51,10 +58,9 @@ void run_golden(const json& test_case, const std::vector<ParameterGroup>& groups
   for (size_t step = 0; step < 12; ++step) {
     scatter(test::flat_f32(file["gradients"][step]), g);
     optimizer->step(p, g);
-    if (step == 0)
-      CHECK_EQ(differs_bits(gather(p), test::flat_f32(test_case["after_step_1"]), tolerance(test_case)), "");
+    if (step == 0) CHECK_EQ(differs_from_golden(test_case, gather(p), "after_step_1"), "");
   }
-  CHECK_EQ(differs_bits(gather(p), test::flat_f32(test_case["final"]), tolerance(test_case)), "");
+  CHECK_EQ(differs_from_golden(test_case, gather(p), "final"), "");
   CHECK_EQ(optimizer->step_count(), 12);
   // Exactly zero, sign included.
   for (size_t i = kFirstCount; i < kSecond; ++i) CHECK_EQ(std::bit_cast<uint32_t>(p[i]), 0);
@@ -93,6 +99,27 @@ TEST_CASE("golden optimizers as several groups and ranges") {
   for (const json& test_case : cases) {
     CAPTURE(test_case["name"].get<std::string>());
     run_golden(test_case, two_groups(test_case));
+  }
+}
+
+// The one value that is further off than 1 ulp: with the root of step 2 one ulp lower it has PyTorch's very bits.
+TEST_CASE("golden rmsprop_mc differs by the last bit of one square root") {
+  const json file = test::golden("optim.json");
+  for (const json& test_case : file["cases"]) {
+    if (test_case["name"] != "rmsprop_mc") continue;
+    const size_t index = 34;
+    float p = test::flat_f32(file["p0"])[index], square_avg = 0, grad_avg = 0, buffer = 0;
+    for (size_t t = 0; t < 12; ++t) {
+      const float g = std::fma(p, 0.01f, test::flat_f32(file["gradients"][t])[index]);
+      const float weight = static_cast<float>(1 - 0.95);
+      square_avg = std::fma(weight * g, g, square_avg * 0.95f);
+      grad_avg = std::fma(weight, g, grad_avg * 0.95f);
+      float root = std::sqrt(std::fma(-grad_avg, grad_avg, square_avg));
+      if (t == 2) root = std::nextafter(root, 0.0f);
+      buffer = buffer * 0.9f + g / (root + 1e-8f);
+      p = std::fma(buffer, -0.01f, p);
+    }
+    CHECK_EQ(p, test::flat_f32(test_case["final"])[index]);
   }
 }
 

@@ -25,13 +25,21 @@ mpirun --oversubscribe --bind-to none -np 2 "$lockstep" train $config --set run.
   { cat one_node.log; exit 1; }
 [[ $(numbers one_node | grep -c '"event":"step"') == 3 ]] || fail "one node: expected 3 steps, found: $(cat one_node.log)"
 
+# Submitted together, for `sbatch --wait` looks only every few seconds.
+declare -A job
 for batch in train train_mpirun; do
-  if ! sbatch --wait --output=$batch.log slurm/$batch.sbatch $config --set run.dir="$work/$batch" > /dev/null; then
+  sbatch --wait --output=$batch.log slurm/$batch.sbatch $config --set run.dir="$work/$batch" > /dev/null &
+  job[$batch]=$!
+  sbatch --wait --output=$batch-wrong.log slurm/$batch.sbatch $config --set optimizer.lr=fast > /dev/null &
+  job[$batch-wrong]=$!
+done
+for batch in train train_mpirun; do
+  if ! wait "${job[$batch]}"; then
     fail "slurm/$batch.sbatch: $(cat $batch.log)"
   elif ! difference=$(diff <(numbers one_node) <(numbers $batch)); then
     fail "slurm/$batch.sbatch: one node and two nodes differ: $difference"
   fi
-  if sbatch --wait --output=$batch-wrong.log slurm/$batch.sbatch $config --set optimizer.lr=fast > /dev/null; then
+  if wait "${job[$batch-wrong]}"; then
     fail "slurm/$batch.sbatch: a wrong config, but the job's exit code is 0: $(cat $batch-wrong.log)"
   elif ! grep -q 'optimizer\.lr' $batch-wrong.log; then
     fail "slurm/$batch.sbatch: expected a message about optimizer.lr, found: $(cat $batch-wrong.log)"

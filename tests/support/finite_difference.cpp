@@ -13,8 +13,8 @@ double dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-std::string gradient_differs(const ScalarFunction& f, const std::vector<float>& x, std::span<const float> gradient, uint32_t seed,
-                             double tolerance) {
+std::string gradient_differs(const ScalarFunction& f, const std::vector<float>& x, std::span<const float> gradient,
+                             uint32_t seed, double tolerance) {
   if (gradient.size() != x.size()) return fmt::format("{} gradients for {} values", gradient.size(), x.size());
   constexpr float kStep = 1.0F / 64;
   const double allowed = tolerance * std::sqrt(dot(gradient, gradient)) + 1e-4;
@@ -31,7 +31,8 @@ std::string gradient_differs(const ScalarFunction& f, const std::vector<float>& 
         (at(-2 * kStep) - 8 * at(-kStep) + 8 * at(kStep) - at(2 * kStep)) / (12 * static_cast<double>(kStep));
     const double expected = dot(gradient, direction);
     if (!(std::abs(difference - expected) <= allowed))
-      return fmt::format("direction {}: finite difference {:.6g}, gradient {:.6g}, allowed {:.2g}", trial, difference, expected, allowed);
+      return fmt::format("direction {}: finite difference {:.6g}, gradient {:.6g}, allowed {:.2g}", trial, difference,
+                         expected, allowed);
   }
   return "";
 }

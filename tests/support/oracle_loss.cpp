@@ -59,8 +59,8 @@ static Loss weighted_negative_log(int64_t rows, int64_t classes, In logits, In t
   return loss;
 }
 
-Loss cross_entropy(int64_t rows, int64_t classes, In logits, std::span<const int64_t> targets, In class_weights, double smoothing,
-                   int64_t ignore_index) {
+Loss cross_entropy(int64_t rows, int64_t classes, In logits, std::span<const int64_t> targets, In class_weights,
+                   double smoothing, int64_t ignore_index) {
   Values table(logits.size());
   double weight = 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -78,7 +78,8 @@ Loss cross_entropy(int64_t rows, int64_t classes, In logits, std::span<const int
   return loss;
 }
 
-Loss cross_entropy_probabilities(int64_t rows, int64_t classes, In logits, In targets, In class_weights, double smoothing) {
+Loss cross_entropy_probabilities(int64_t rows, int64_t classes, In logits, In targets, In class_weights,
+                                 double smoothing) {
   Values table(logits.size());
   for (size_t i = 0; i < table.size(); ++i) {
     const size_t c = i % static_cast<size_t>(classes);
@@ -103,9 +104,13 @@ static Loss elementwise(In x, In target, const Value& value, const Slope& slope)
 static double sign(double z) { return z > 0 ? 1 : z < 0 ? -1 : 0; }
 
 Loss mse(In x, In target) {
-  return elementwise(x, target, [](double z) { return z * z; }, [](double z) { return 2 * z; });
+  return elementwise(
+      x, target, [](double z) { return z * z; }, [](double z) { return 2 * z; });
 }
-Loss l1(In x, In target) { return elementwise(x, target, [](double z) { return std::abs(z); }, sign); }
+Loss l1(In x, In target) {
+  return elementwise(
+      x, target, [](double z) { return std::abs(z); }, sign);
+}
 Loss smooth_l1(In x, In target, double beta) {
   return elementwise(
       x, target, [=](double z) { return std::abs(z) < beta ? z * z / (2 * beta) : std::abs(z) - beta / 2; },

@@ -27,7 +27,8 @@ Values normalise(const Partition& p, double eps, In x, In weight, In bias) {
   Values y(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     const size_t g = p.group(i), w = p.weight(i);
-    y[i] = (x[i] - s.mean[g]) / std::sqrt(s.variance[g] + eps) * (weight.empty() ? 1 : weight[w]) + (bias.empty() ? 0 : bias[w]);
+    y[i] = (x[i] - s.mean[g]) / std::sqrt(s.variance[g] + eps) * (weight.empty() ? 1 : weight[w]) +
+           (bias.empty() ? 0 : bias[w]);
   }
   return y;
 }
@@ -67,7 +68,8 @@ Partition by_row(int64_t outer, int64_t inner) {
 Partition by_group(int64_t batch, int64_t channels, int64_t inner, int64_t groups) {
   const auto c = static_cast<size_t>(channels), in = static_cast<size_t>(inner);
   const size_t row = c * in / static_cast<size_t>(groups);
-  return {static_cast<size_t>(batch * groups), c, [=](size_t i) { return i / row; }, [=](size_t i) { return i / in % c; }};
+  return {static_cast<size_t>(batch * groups), c, [=](size_t i) { return i / row; },
+          [=](size_t i) { return i / in % c; }};
 }
 
 }  // namespace
@@ -87,10 +89,12 @@ Values layer_norm(int64_t outer, int64_t inner, double eps, In x, In weight, In 
 Gradients layer_norm_backward(int64_t outer, int64_t inner, double eps, In x, In weight, In dy) {
   return normalise_backward(by_row(outer, inner), eps, x, weight, dy);
 }
-Values group_norm(int64_t batch, int64_t channels, int64_t inner, int64_t groups, double eps, In x, In weight, In bias) {
+Values group_norm(int64_t batch, int64_t channels, int64_t inner, int64_t groups, double eps, In x, In weight,
+                  In bias) {
   return normalise(by_group(batch, channels, inner, groups), eps, x, weight, bias);
 }
-Gradients group_norm_backward(int64_t batch, int64_t channels, int64_t inner, int64_t groups, double eps, In x, In weight, In dy) {
+Gradients group_norm_backward(int64_t batch, int64_t channels, int64_t inner, int64_t groups, double eps, In x,
+                              In weight, In dy) {
   return normalise_backward(by_group(batch, channels, inner, groups), eps, x, weight, dy);
 }
 

@@ -52,7 +52,8 @@ void for_each_output(const Pool2dSpec& spec, const Visit& visit) {
   size_t out = 0;
   for (int64_t plane = 0; plane < in[0] * in[1]; ++plane)
     for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < width; ++x, ++out) visit(out, plane * in[2] * in[3], window(spec, 0, y), window(spec, 1, x));
+      for (int64_t x = 0; x < width; ++x, ++out)
+        visit(out, plane * in[2] * in[3], window(spec, 0, y), window(spec, 1, x));
 }
 
 size_t first_maximum(In x, int64_t plane, int64_t width, const Interval& rows, const Interval& cols) {

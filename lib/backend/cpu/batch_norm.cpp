@@ -83,8 +83,8 @@ class CpuBatchNorm final : public BatchNormPlan {
     if (spec_.phase == Phase::inference) {
       for (size_t c = 0; c < channels_; ++c) {
         mean_[c] = running_mean[c];
-        set_affine(c, static_cast<double>(running_mean[c]), 1 / std::sqrt(static_cast<double>(running_var[c]) + spec_.eps),
-                   weight, bias);
+        set_affine(c, static_cast<double>(running_mean[c]),
+                   1 / std::sqrt(static_cast<double>(running_var[c]) + spec_.eps), weight, bias);
       }
     } else {
       ChannelStatistics statistics{.count = 0, .mean = sum_, .m2 = m2_};

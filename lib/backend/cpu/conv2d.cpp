@@ -118,8 +118,7 @@ AffineChoice OnednnConv2d::choose(const Conv2dSpec& spec, const CpuOptions& opti
     TensorDesc output = output_;
     output.channel_block = block;
     problem.y = activation_layout(output);
-    problem.dsts = {problem.y};
-    if (block == 1) problem.dsts.emplace_back(output.shape.dims(), dnnl_format_tag_any);
+    problem.dsts = block == 1 ? layouts(output) : std::vector{problem.y};
     const AffineChoice choice = choose_affine(problem);
     if (choice.cost < best.cost) {
       best = choice;

@@ -39,8 +39,8 @@ class CpuDropout final : public DropoutPlan {
     constexpr size_t kChunk = size_t{1} << 32;  // elements of one pair of subkeys
     for (size_t begin = 0; begin < count_; begin += kChunk) {
       const uint64_t subkeys = counter_word(key, begin / kChunk);
-      kernels().forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys), static_cast<uint32_t>(subkeys >> 32),
-                        threshold_, scale_, x + begin, y + begin, keep + begin);
+      kernels().forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys),
+                        static_cast<uint32_t>(subkeys >> 32), threshold_, scale_, x + begin, y + begin, keep + begin);
     }
   }
   void forward_with_mask(const float* x, float* y, const uint8_t* keep, void* saved) override {

@@ -1,24 +1,86 @@
+// Chooses how a fully connected layer is computed, and lets one run on weights that were stored for another order of
+// its inputs (a validation batch whose convolutions chose another layout than training's).
 #include "backend/cpu/linear.h"
 
 #include "backend/cpu/cpu_plans.h"
+#include "backend/cpu/pointwise.h"
+#include "core/buffer.h"
 #include "core/error.h"
 
 namespace lockstep {
+namespace {
 
-int64_t check_linear(const LinearSpec& spec) {
+// Above this many multiplications the library wins, whatever the shape (measured, see bench/).
+constexpr int64_t kSmallProducts = 1 << 17;
+
+void check(const LinearSpec& spec) {
   const Shape& in = spec.input.shape;
-  if (in.rank() != 2 && in.rank() != 4) throw_error("linear: expected an input [N, K] or [N, C, H, W], found {}", in.str());
+  if (in.rank() != 2 && in.rank() != 4)
+    throw_error("linear: expected an input [N, K] or [N, C, H, W], found {}", in.str());
   if (spec.out_features < 1) throw_error("linear: expected at least 1 output feature, found {}", spec.out_features);
-  if (spec.input.channel_block != 1 && (in.rank() != 4 || in[1] % spec.input.channel_block != 0))
-    throw_error("linear: a channel block of {} doesn't fit {}", spec.input.channel_block, in.str());
+  const int64_t block = spec.input.channel_block;
+  if (block != 1 && (in.rank() != 4 || block < 1 || in[1] % block != 0))
+    throw_error("linear: a channel block of {} doesn't fit {}", block, in.str());
   if (spec.activation != Activation::none && spec.activation != Activation::relu)
     throw_error("linear: only relu can be fused");
-  return in.without_front().numel();
 }
 
-std::unique_ptr<LinearPlan> make_cpu_linear(const LinearSpec& spec, const CpuOptions&) {
-  check_linear(spec);
-  return make_onednn_linear(spec);
+std::unique_ptr<LinearPlan> make_matching(const LinearSpec& spec, const CpuOptions& options,
+                                          std::shared_ptr<const LinearWeights> format) {
+  const bool small = spec.input.shape.numel() <= kSmallProducts / spec.out_features;
+  return small && options.small_kernels ? make_small_linear(spec, std::move(format))
+                                        : make_onednn_linear(spec, std::move(format));
+}
+
+// Brings x into the order of the weights, and dx back.
+class ReorderedLinear final : public LinearPlan {
+ public:
+  ReorderedLinear(const LinearSpec& spec, const CpuOptions& options, std::shared_ptr<const LinearWeights> format) {
+    const int64_t batch = spec.input.shape[0], features = spec.input.shape.without_front().numel();
+    const int64_t channels = spec.input.channel_block != 1 ? spec.input.shape[1] : format->channels();
+    if (format->channel_block() != 1 && channels != format->channels())
+      throw_error("linear: the weights are stored for {} channels, found {}", format->channels(), channels);
+    given_ = spec.input;
+    given_.shape = Shape{batch, channels, 1, features / channels};
+    ordered_ = given_;
+    ordered_.channel_block = format->channel_block();
+    LinearSpec inner = spec;
+    inner.input = ordered_;
+    plan_ = make_matching(inner, options, std::move(format));
+  }
+  TensorDesc output() const override { return plan_->output(); }
+  WeightFormatPtr weight_format() const override { return plan_->weight_format(); }
+  size_t workspace_bytes() const override { return align_up(ordered_.bytes()) + plan_->workspace_bytes(); }
+  void forward(const float* x, const float* w, const float* b, float* y, void* workspace) override {
+    plan_->forward(ordered(x, workspace), w, b, y, rest(workspace));
+  }
+  void backward_data(const float* dy, const float* w, float* dx, void* workspace) override {
+    plan_->backward_data(dy, w, static_cast<float*>(workspace), rest(workspace));
+    reorder_channels(ordered_, static_cast<const float*>(workspace), given_, dx);
+  }
+  void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+                        void* workspace) override {
+    plan_->backward_weights(ordered(x, workspace), dy, dw, db, accumulate, rest(workspace));
+  }
+
+ private:
+  const float* ordered(const float* x, void* workspace) const {
+    reorder_channels(given_, x, ordered_, static_cast<float*>(workspace));
+    return static_cast<const float*>(workspace);
+  }
+  void* rest(void* workspace) const { return static_cast<std::byte*>(workspace) + align_up(ordered_.bytes()); }
+
+  TensorDesc given_, ordered_;
+  std::unique_ptr<LinearPlan> plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<LinearPlan> make_cpu_linear(const LinearSpec& spec, const CpuOptions& options) {
+  check(spec);
+  auto format = linear_weights(spec);
+  if (!format->matches(spec.input)) return std::make_unique<ReorderedLinear>(spec, options, std::move(format));
+  return make_matching(spec, options, std::move(format));
 }
 
 }  // namespace lockstep

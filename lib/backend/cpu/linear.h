@@ -1,17 +1,15 @@
-// The two ways to compute a fully connected layer on a CPU: oneDNN for large ones, own kernels for tiny ones, where a
-// library call costs more than the arithmetic.
+// The ways to compute a fully connected layer on a CPU: oneDNN for large ones, own kernels for tiny ones, where a
+// library call costs more than the arithmetic. Both keep weights as LinearWeights and expect spec.input to match them.
 #pragma once
 
 #include <memory>
 
+#include "backend/cpu/linear_weights.h"
 #include "backend/plans.h"
-#include "backend/specs.h"
 
 namespace lockstep {
 
-// Throws Error for a specification that can't be planned. Returns the features of one row (K).
-int64_t check_linear(const LinearSpec& spec);
-
-std::unique_ptr<LinearPlan> make_onednn_linear(const LinearSpec& spec);
+std::unique_ptr<LinearPlan> make_onednn_linear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format);
+std::unique_ptr<LinearPlan> make_small_linear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format);
 
 }  // namespace lockstep

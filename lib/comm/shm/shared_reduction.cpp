@@ -48,7 +48,7 @@ SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const Wa
 }
 
 void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count) {
-  if (count * sizeof(float) <= slot_bytes) {
+  if (count * sizeof(float) <= direct_bytes) {
     return all_reduce_sum({reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
   }
   // Where the array lies must agree as well: the ranks write each other's copies.

@@ -23,7 +23,8 @@ class ActivationLayer final : public Layer {
   Binding bind(BindContext& context) override {
     spec_.count = context.inputs[0].shape.numel();
     plan_ = context.backend.plan_activation(spec_);
-    reads_output_ = spec_.kind == Activation::relu || spec_.kind == Activation::tanh || spec_.kind == Activation::sigmoid;
+    reads_output_ =
+        spec_.kind == Activation::relu || spec_.kind == Activation::tanh || spec_.kind == Activation::sigmoid;
     Binding binding{.output = context.inputs[0]};
     binding.backward_reads_input = !reads_output_;
     binding.backward_reads_output = reads_output_;
@@ -46,7 +47,9 @@ class ActivationLayer final : public Layer {
 }  // namespace
 
 LayerPtr make_relu(const LayerSpec& spec) { return std::make_unique<ActivationLayer>(spec, Activation::relu); }
-LayerPtr make_leaky_relu(const LayerSpec& spec) { return std::make_unique<ActivationLayer>(spec, Activation::leaky_relu); }
+LayerPtr make_leaky_relu(const LayerSpec& spec) {
+  return std::make_unique<ActivationLayer>(spec, Activation::leaky_relu);
+}
 LayerPtr make_gelu(const LayerSpec& spec) {
   return std::make_unique<ActivationLayer>(spec, spec.tanh_approximation ? Activation::gelu_tanh : Activation::gelu);
 }

@@ -1,5 +1,5 @@
-// Dropout. Its own stream is a function of (step stream, layer, element), so masks never depend on threads or timing; with
-// torch_stream the masks are drawn in canonical element order from PyTorch's sequential generator instead.
+// Dropout. Its own stream is a function of (step stream, layer, element), so masks never depend on threads or timing;
+// with torch_stream the masks are drawn in canonical element order from PyTorch's sequential generator instead.
 #include <memory>
 
 #include "core/counter_rng.h"
@@ -31,6 +31,7 @@ class DropoutLayer final : public Layer {
       binding.workspace_bytes = plan_->workspace_bytes();
     }
     binding.backward_reads_input = false;
+    binding.alias = !active_;
     binding.in_place = true;
     return binding;
   }
@@ -72,6 +73,8 @@ class DropoutLayer final : public Layer {
 
 }  // namespace
 
-LayerPtr make_dropout(const LayerSpec& spec, uint64_t layer_id) { return std::make_unique<DropoutLayer>(spec, layer_id); }
+LayerPtr make_dropout(const LayerSpec& spec, uint64_t layer_id) {
+  return std::make_unique<DropoutLayer>(spec, layer_id);
+}
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// The layer kinds of a config, one factory each; nn/builder holds the table kind -> factory. A layer copies what it needs
-// of the spec. Wrong values are Errors that begin with the spec's place in the file.
+// The layer kinds of a config, one factory each; nn/builder holds the table kind -> factory. A layer copies what it
+// needs of the spec. Wrong values are Errors that begin with the spec's place in the file.
 #pragma once
 
 #include <cstdint>

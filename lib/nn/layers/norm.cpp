@@ -58,11 +58,15 @@ class BatchNormLayer final : public NormLayer {
   }
   bool accepts_blocked() const override { return true; }
   Binding bind(BindContext& context) override {
-    plan_ = context.backend.plan_batch_norm({.input = context.inputs[0],
-                                             .eps = spec_.eps,
-                                             .momentum = spec_.momentum,
-                                             .affine = spec_.affine,
-                                             .phase = context.phase});
+    try {
+      plan_ = context.backend.plan_batch_norm({.input = context.inputs[0],
+                                               .eps = spec_.eps,
+                                               .momentum = spec_.momentum,
+                                               .affine = spec_.affine,
+                                               .phase = context.phase});
+    } catch (const Error& error) {  // a batch of one value per channel: say which layer
+      throw_error("{}: {}", where_, error.what());
+    }
     return describe_plan(*plan_, context.inputs[0]);
   }
   void forward(const Io& io) override {

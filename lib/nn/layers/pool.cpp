@@ -1,5 +1,5 @@
-// Pooling layers. Maximum pooling can also apply the gradient mask of the ReLU before it: its output is positive exactly
-// where that ReLU's winning output is, so the ReLU needs no backward pass of its own.
+// Pooling layers. Maximum pooling can also apply the gradient mask of the ReLU before it: its output is positive
+// exactly where that ReLU's winning output is, so the ReLU needs no backward pass of its own.
 #include <memory>
 
 #include "backend/pool_geometry.h"
@@ -65,7 +65,9 @@ LayerPtr make_avg_pool2d(const LayerSpec& spec) {
   const Kind kind = spec.count_include_pad ? Kind::average : Kind::average_exclude_padding;
   return std::make_unique<PoolLayer>(spec, kind, false);
 }
-LayerPtr make_adaptive_avg_pool2d(const LayerSpec& spec) { return std::make_unique<PoolLayer>(spec, Kind::average, true); }
+LayerPtr make_adaptive_avg_pool2d(const LayerSpec& spec) {
+  return std::make_unique<PoolLayer>(spec, Kind::average, true);
+}
 LayerPtr make_adaptive_max_pool2d(const LayerSpec& spec) { return std::make_unique<PoolLayer>(spec, Kind::max, true); }
 
 }  // namespace lockstep

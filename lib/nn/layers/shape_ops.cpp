@@ -7,8 +7,8 @@
 namespace lockstep {
 namespace {
 
-// [N, C, H, W] -> [N, C * H * W] without touching memory. A blocked input stays as it is: the next linear layer takes the
-// 4-D description and reads it in canonical order.
+// [N, C, H, W] -> [N, C * H * W] without touching memory. A blocked input stays as it is: the next linear layer takes
+// the 4-D description and reads it in canonical order.
 class FlattenLayer final : public Layer {
  public:
   std::string_view kind() const override { return "flatten"; }
@@ -19,8 +19,7 @@ class FlattenLayer final : public Layer {
     const TensorDesc& input = context.inputs[0];
     count_ = static_cast<size_t>(input.shape.numel());
     Binding binding{.output = input};
-    if (input.channel_block == 1)
-      binding.output.shape = Shape{input.shape[0], input.shape.without_front().numel()};
+    if (input.channel_block == 1) binding.output.shape = Shape{input.shape[0], input.shape.without_front().numel()};
     binding.backward_reads_input = false;
     binding.alias = true;
     binding.in_place = true;

@@ -12,7 +12,8 @@ class SoftmaxLayer final : public Layer {
   explicit SoftmaxLayer(const LayerSpec& spec) : where_(describe(spec)) {}
   std::string_view kind() const override { return "softmax"; }
   Shape infer(std::span<const Shape> inputs) override {
-    if (inputs[0].rank() < 1) throw_error("{}: expected samples of at least one axis, found {}", where_, inputs[0].str());
+    if (inputs[0].rank() < 1)
+      throw_error("{}: expected samples of at least one axis, found {}", where_, inputs[0].str());
     return inputs[0];
   }
   Binding bind(BindContext& context) override {

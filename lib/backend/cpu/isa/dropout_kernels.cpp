@@ -12,7 +12,8 @@ inline __attribute__((always_inline)) uint32_t mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-void forward(size_t n, uint32_t k0, uint32_t k1, uint32_t threshold, float scale, const float* x, float* y, uint8_t* keep) {
+void forward(size_t n, uint32_t k0, uint32_t k1, uint32_t threshold, float scale, const float* x, float* y,
+             uint8_t* keep) {
 #pragma omp simd
   for (size_t i = 0; i < n; ++i) {
     const uint32_t hash = mix(mix(static_cast<uint32_t>(i) ^ k0) + k1);

@@ -96,7 +96,8 @@ void centered_squares(const ChannelLayout& l, const float* x, const float* mean,
   });
 }
 
-void normalise(const ChannelLayout& l, const float* x, const float* mean, const float* scale, const float* shift, float* y) {
+void normalise(const ChannelLayout& l, const float* x, const float* mean, const float* scale, const float* shift,
+               float* y) {
   for_each_plane(l, [=](int64_t at, int64_t channel) {
     const float *px = x + at, *m = mean + channel, *factor = scale + channel, *offset = shift + channel;
     float* py = y + at;
@@ -105,7 +106,8 @@ void normalise(const ChannelLayout& l, const float* x, const float* mean, const 
 }
 
 // Both sums of a plane while it is in the cache.
-void gradient_sums(const ChannelLayout& l, const float* x, const float* dy, const float* mean, double* sum_dy, double* sum_dy_x) {
+void gradient_sums(const ChannelLayout& l, const float* x, const float* dy, const float* mean, double* sum_dy,
+                   double* sum_dy_x) {
   zero(l, sum_dy);
   zero(l, sum_dy_x);
   for_each_plane(l, [=](int64_t at, int64_t channel) {
@@ -115,10 +117,11 @@ void gradient_sums(const ChannelLayout& l, const float* x, const float* dy, cons
   });
 }
 
-void gradient(const ChannelLayout& l, const float* x, const float* dy, const float* mean, const float* a, const float* b,
-              const float* c0, float* dx) {
+void gradient(const ChannelLayout& l, const float* x, const float* dy, const float* mean, const float* a,
+              const float* b, const float* c0, float* dx) {
   for_each_plane(l, [=](int64_t at, int64_t channel) {
-    const float *px = x + at, *pdy = dy + at, *m = mean + channel, *pa = a + channel, *pb = b + channel, *pc = c0 + channel;
+    const float *px = x + at, *pdy = dy + at, *m = mean + channel, *pa = a + channel, *pb = b + channel,
+                *pc = c0 + channel;
     float* pdx = dx + at;
     for_each_element(l, [=](int64_t i, int64_t c) { pdx[i] = pa[c] * pdy[i] + pb[c] * (px[i] - m[c]) + pc[c]; });
   });

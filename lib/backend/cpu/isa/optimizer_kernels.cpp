@@ -80,10 +80,11 @@ void adagrad(const AdagradScalars& s, size_t n, float* p, const float* g, float*
   run(AdagradUpdate<Math, false>{s}, n, p, g, sum);
 }
 
-// Four vectors of eight doubles are the 32 lanes; the compiler cuts them to what the instruction set has.
-typedef float Floats __attribute__((vector_size(32)));
-typedef double Doubles __attribute__((vector_size(64)));
-constexpr size_t kLanes = 32, kWidth = 8;
+// Eight vectors of four doubles are the 32 lanes; the compiler cuts or joins them to what the instruction set has.
+typedef float Floats __attribute__((vector_size(16)));
+typedef int32_t Ints __attribute__((vector_size(16)));
+typedef double Doubles __attribute__((vector_size(32)));
+constexpr size_t kLanes = 32, kWidth = 4;
 
 double sum_lanes(double* lanes) {
   for (size_t half = kLanes / 2; half > 0; half /= 2)
@@ -91,42 +92,32 @@ double sum_lanes(double* lanes) {
   return lanes[0];
 }
 
-struct Square {
-  template <class T>
-  static inline void apply(T& x) {
-    x = x * x;
-  }  // exact: a float has 24 bits, a double 53
-};
-
-struct Abs {
-  static inline void apply(double& x) { x = x < 0 ? -x : x; }
-  static inline void apply(Doubles& x) { x = x < 0 ? -x : x; }
-};
-
-template <class Term>
+// Sum of x^2 (exact in double: a float has 24 bits, a double 53) or of |x|.
+template <bool squares>
 double sum_of(size_t n, const float* x) {
   Doubles sums[kLanes / kWidth] = {};
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 8
     for (size_t k = 0; k < kLanes / kWidth; ++k) {
       Floats single;
       __builtin_memcpy(&single, x + i + k * kWidth, sizeof single);
-      Doubles wide = __builtin_convertvector(single, Doubles);
-      Term::apply(wide);
-      sums[k] += wide;
+      if constexpr (!squares) single = (Floats)((Ints)single & 0x7fffffff);
+      const Doubles wide = __builtin_convertvector(single, Doubles);
+      sums[k] += squares ? wide * wide : wide;
     }
+  }
   double lanes[kLanes];
   __builtin_memcpy(lanes, sums, sizeof lanes);
   for (size_t j = 0; i < n; ++i, ++j) {
-    double term = x[i];
-    Term::apply(term);
-    lanes[j] += term;
+    const double value = x[i];
+    lanes[j] += squares ? value * value : __builtin_fabs(value);
   }
   return sum_lanes(lanes);
 }
 
-double sum_of_squares(size_t n, const float* x) { return sum_of<Square>(n, x); }
-double sum_of_abs(size_t n, const float* x) { return sum_of<Abs>(n, x); }
+double sum_of_squares(size_t n, const float* x) { return sum_of<true>(n, x); }
+double sum_of_abs(size_t n, const float* x) { return sum_of<false>(n, x); }
 
 double sum_of_powers(size_t n, const float* x, double power) {
   double lanes[kLanes] = {};

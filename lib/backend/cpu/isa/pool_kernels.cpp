@@ -49,7 +49,8 @@ void max_row_2x2<1>(const float* upper, const float* lower, int64_t out_width, f
 }
 
 template <int Block, bool Masked>
-void spread_row_2x2(const float* dy, const float* y, const uint8_t* argmax, int64_t out_width, float* upper, float* lower) {
+void spread_row_2x2(const float* dy, const float* y, const uint8_t* argmax, int64_t out_width, float* upper,
+                    float* lower) {
   for (int64_t i = 0; i < out_width; ++i, upper += 2 * Block, lower += 2 * Block) {
     for (int lane = 0; lane < Block; lane += kLanes, dy += kLanes, argmax += kLanes) {
       float* const corner[4] = {upper + lane, upper + Block + lane, lower + lane, lower + Block + lane};

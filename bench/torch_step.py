@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""The training step of bench/cases in PyTorch: same model, initial weights, data and order; timed like bench_step.
+
+Alone, or as one of several processes under DDP with gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say so. Rank 0
+prints one JSON line. Batches are index expressions on tensors in memory, so no loader is timed.
+"""
+import argparse
+import gzip
+import json
+import os
+import resource
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+
+class ConvNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, 3)
+        self.conv2 = nn.Conv2d(32, 64, 3)
+        self.fc1 = nn.Linear(9216, 128)
+        self.fc2 = nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = F.relu(self.conv2(F.relu(self.conv1(x))))
+        x = torch.flatten(F.max_pool2d(x, 2), 1)
+        return self.fc2(F.relu(self.fc1(x)))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 2))
+
+
+def teacher_data():
+    generator = torch.Generator().manual_seed(7)
+    x = torch.randn(4096, 2, generator=generator)
+    teacher = torch.randn(2, 2, generator=generator)
+    y = (x.double() @ teacher.double()).argmax(1)
+    return x, y, x, y
+
+
+def idx(path, header):
+    with gzip.open(path) as file:
+        return torch.frombuffer(bytearray(file.read()), dtype=torch.uint8, offset=header)
+
+
+def mnist_data(directory):
+    def images(name):
+        return idx(f"{directory}/{name}-images-idx3-ubyte.gz", 16).view(-1, 1, 28, 28).float().div(255).sub(0.1307).div(0.3081)
+
+    def labels(name):
+        return idx(f"{directory}/{name}-labels-idx1-ubyte.gz", 8).long()
+
+    return images("train"), labels("train"), images("t10k")[:2048], labels("t10k")[:2048]
+
+
+class Stepper:
+    """Optimizer steps on and on, in DistributedSampler's order with drop_last batches."""
+
+    def __init__(self, model, x, y, batch, lr, rank, world):
+        self.model, self.x, self.y, self.batch, self.rank, self.world = model, x, y, batch, rank, world
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+        self.per_epoch = len(x) // (batch * world)
+        self.done = 0
+
+    def begin_epoch(self, epoch):
+        order = torch.randperm(len(self.x), generator=torch.Generator().manual_seed(epoch))
+        self.batches = order[self.rank::self.world].split(self.batch)
+
+    def run(self, steps):
+        for _ in range(steps):
+            k = self.done % self.per_epoch
+            if k == 0:
+                self.begin_epoch(self.done // self.per_epoch)
+            rows = self.batches[k]
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.model(self.x[rows]), self.y[rows]).backward()
+            self.optimizer.step()
+            self.done += 1
+
+
+def validation_loss(model, x, y):
+    with torch.no_grad():
+        total = sum(F.cross_entropy(model(a), b, reduction="sum").double() for a, b in zip(x.split(64), y.split(64)))
+    return (total / len(x)).item()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=["mlp", "convnet"])
+    parser.add_argument("--data", default="datasets/mnist")
+    parser.add_argument("--loss-steps", type=int, default=0)
+    parser.add_argument("--warmup", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--blocks", type=int, default=20)
+    options = parser.parse_args()
+
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    if world > 1:
+        dist.init_process_group("gloo")
+    batch, lr = (32, 0.1) if options.case == "mlp" else (64, 0.01)
+    x, y, val_x, val_y = teacher_data() if options.case == "mlp" else mnist_data(options.data)
+    torch.manual_seed(42)
+    bare = mlp() if options.case == "mlp" else ConvNet()
+    model = nn.parallel.DistributedDataParallel(bare) if world > 1 else bare
+    stepper = Stepper(model, x, y, batch, lr, rank, world)
+
+    result = {"world_size": world, "batch": batch, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    if options.loss_steps:
+        stepper.run(options.loss_steps)
+        result["loss"] = {"steps": options.loss_steps, "value": validation_loss(bare, val_x, val_y)}
+    stepper.run(options.warmup)
+    if world > 1:
+        dist.barrier()
+    blocks = max(1, min(options.blocks, options.steps))
+    in_block = options.steps // blocks
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    us = []
+    for _ in range(blocks):
+        start = time.perf_counter()
+        stepper.run(in_block)
+        us.append((time.perf_counter() - start) * 1e6 / in_block)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+    us = torch.tensor(us, dtype=torch.float64)
+    if world > 1:
+        dist.all_reduce(us, op=dist.ReduceOp.MAX)
+    us = us.sort().values
+
+    def quantile(fraction):
+        return us[round(fraction * (blocks - 1))].item()
+
+    median = quantile(0.5)
+    result.update(steps=blocks * in_block,
+                  us_per_step={"median": median, "p10": quantile(0.1), "p90": quantile(0.9)},
+                  steps_per_second=1e6 / median,
+                  samples_per_second=1e6 / median * batch * world,
+                  steady_step={"page_faults": faults / (blocks * in_block)})
+    if rank == 0:
+        print(json.dumps(result), flush=True)
+    if world > 1:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

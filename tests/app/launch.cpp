@@ -1,0 +1,107 @@
+// What a user meets when something is wrong: one clear message, a non-zero exit code on all ranks, never a hang.
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/training_run.h"
+
+using namespace lockstep::test;
+
+namespace {
+
+const char* const kToy = R"(
+model: {layers: [{linear: 4}, relu, {linear: 2}]}
+data:
+  train: {kind: synthetic, name: toy_train}
+train: {epochs: 1, batch_size: 2}
+)";
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+void check_polite(const TrainingRun& run, const std::string& message) {
+  CAPTURE(run.outcome.output);
+  CHECK_FALSE(run.outcome.timed_out);
+  CHECK(run.outcome.seconds < 10);
+  CHECK(run.outcome.exit_code == 2);
+  CHECK(count(run.outcome.output, message) == 1);
+  CHECK_FALSE(run.outcome.says("MPI_ABORT"));
+}
+
+}  // namespace
+
+TEST_CASE("an unknown key is told once and ends all ranks alike") {
+  check_polite(train_text(std::string(kToy) + "optimizer: {learnign_rate: 0.1}\n", 2), "unknown key 'learnign_rate'");
+}
+
+TEST_CASE("a world_size that was not launched is refused") {
+  check_polite(train_text(kToy, 2, {"distributed.world_size=4"}), "world_size 4");
+}
+
+TEST_CASE("a missing data file names the file") {
+  check_polite(train_text(kToy, 2, {"data.train={kind: npy, x: nowhere.npy, y: nowhere.npy}"}), "nowhere.npy");
+}
+
+TEST_CASE("a model that does not fit the labels is refused") {
+  check_polite(train_text(kToy, 2, {"model.layers=[{linear: 1}]"}), "the labels have 2 classes");
+}
+
+TEST_CASE("empty loaders are refused before training") {
+  check_polite(train_text(kToy, 8, {"sampler.drop_last=true", "sampler.uneven=pad"}), "every loader is empty");
+}
+
+TEST_CASE("a rank that fails alone during the run ends all ranks with its message") {
+  // Rank 0's log goes to a full disk: only rank 0 notices, while rank 1 is on its way into a collective.
+  const auto directory = std::filesystem::temp_directory_path() / ("lockstep-full-" + std::to_string(getpid()));
+  std::filesystem::create_directories(directory);
+  std::filesystem::create_symlink("/dev/full", directory / "metrics.jsonl");
+  const Outcome outcome = run_process(
+      mpirun(2, {LOCKSTEP_BINARY, "train", LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--set", "run.dir=" + directory.string()}), 30);
+  std::filesystem::remove_all(directory);
+  CAPTURE(outcome.output);
+  CHECK_FALSE(outcome.timed_out);
+  CHECK(outcome.seconds < 10);
+  CHECK(outcome.exit_code != 0);
+  CHECK(outcome.says("rank 0: "));
+  CHECK(outcome.says("No space left on device"));
+}
+
+TEST_CASE("a dry run checks everything and trains nothing") {
+  const Outcome outcome = run_process(mpirun(2, {LOCKSTEP_BINARY, "train", LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--dry-run"}), 30);
+  CAPTURE(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.says("global batch 4 = batch_size 2 x world_size 2 x accumulate 1"));
+  CHECK_FALSE(outcome.says("loss"));
+}
+
+TEST_CASE("uneven data is counted exactly on any number of ranks") {
+  // 5 samples on 4 ranks, batch 1: two steps of 4 and 1 samples; every sample once per epoch.
+  for (const char* backend : {"shm", "mpi"}) {
+    const TrainingRun run = train_text(kToy, 4, {"train.batch_size=1", "log.every=1", "log.per_rank=true", "log.indices=true", std::string("distributed.backend=") + backend});
+    CAPTURE(run.outcome.output);
+    REQUIRE(run.outcome.exit_code == 0);
+    std::vector<int> seen(5, 0);
+    for (size_t rank = 0; rank < 4; ++rank) {
+      for (const auto& micro_step : run.rank_indices(rank)) {
+        for (int64_t row : micro_step) ++seen[static_cast<size_t>(row)];
+      }
+    }
+    CHECK(seen == std::vector<int>{1, 1, 1, 1, 1});
+    CHECK(run.of("step")[0]["samples"] == 4);
+    CHECK(run.of("step")[1]["samples"] == 1);
+  }
+}
+
+TEST_CASE("training over shared memory and over MPI gives the same bits") {
+  const std::string config = "configs/articles/002_complete_script.yaml";
+  const TrainingRun shm = train(config, 4, {"distributed.backend=shm"}), mpi = train(config, 4, {"distributed.backend=mpi"});
+  REQUIRE(shm.outcome.exit_code == 0);
+  REQUIRE(mpi.outcome.exit_code == 0);
+  CHECK(shm.losses() == mpi.losses());
+  for (size_t rank = 0; rank < 4; ++rank) CHECK(shm.rank_losses(rank) == mpi.rank_losses(rank));
+}

@@ -1,0 +1,88 @@
+// One global batch of 32 in six splits (batch x accumulation x ranks): every split's loss curve is that of the float64
+// reference, within what float32 kernels can differ (tests/golden/README.md).
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "support/golden.h"
+#include "support/training_run.h"
+
+using namespace lockstep::test;
+
+namespace {
+
+struct Split {
+  int batch, accumulate, ranks;
+};
+constexpr Split kSplits[] = {{32, 1, 1}, {16, 2, 1}, {16, 1, 2}, {8, 4, 1}, {8, 1, 4}, {4, 2, 4}};
+
+TrainingRun run_split(const std::string& config, const Split& split, std::vector<std::string> overrides, double limit) {
+  overrides.push_back("train.batch_size=" + std::to_string(split.batch));
+  overrides.push_back("train.accumulate=" + std::to_string(split.accumulate));
+  return train(config, split.ranks, overrides, limit);
+}
+
+void check_first_steps(const std::string& config, const nlohmann::json& reference, double early, double late) {
+  const auto expected = reference.get<std::vector<double>>();
+  for (const Split& split : kSplits) {
+    CAPTURE(split.batch);
+    CAPTURE(split.accumulate);
+    CAPTURE(split.ranks);
+    const TrainingRun run = run_split(config, split, {"train.epochs=1", "train.max_steps=51", "log.every=1", "eval.every=never", "eval.at_start=false"}, 100);
+    CAPTURE(run.outcome.output);
+    REQUIRE(run.outcome.exit_code == 0);
+    const std::vector<double> losses = run.losses();
+    REQUIRE(losses.size() == expected.size());
+    double worst_early = 0, worst_late = 0;
+    for (size_t step = 0; step < losses.size(); ++step) {
+      double& worst = step < 7 ? worst_early : worst_late;
+      worst = std::max(worst, std::abs(losses[step] - expected[step]));
+    }
+    MESSAGE(split.batch << " x " << split.accumulate << " x " << split.ranks << ": steps 0-6 within " << worst_early
+                        << ", steps 7-50 within " << worst_late);
+    CHECK(worst_early <= early);
+    CHECK(worst_late <= late);
+  }
+}
+
+void check_epoch(const Split& split) {
+  const TrainingRun run = run_split("configs/articles/004_mnist.yaml", split, {"train.epochs=1"}, 900);
+  CAPTURE(run.outcome.output);
+  REQUIRE(run.outcome.exit_code == 0);
+  const auto& reference = golden("mnist_curve.json")["mnist"][0]["reference_float64_full_epoch"];
+  const auto steps = run.of("step"), evals = run.of("eval");
+  REQUIRE(steps.size() == reference["train_loss"].size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    CHECK(steps[i]["step"] == reference["train_loss"][i][0]);
+    CHECK(std::abs(steps[i]["loss"].get<double>() - reference["train_loss"][i][1].get<double>()) <= 1.5e-2);
+  }
+  REQUIRE(evals.size() == reference["test"].size());
+  for (size_t i = 0; i < evals.size(); ++i) {
+    CHECK(evals[i]["step"] == reference["test"][i][0]);
+    CHECK(std::abs(evals[i]["loss"].get<double>() - reference["test"][i][1].get<double>()) <= 2e-3);
+    CHECK(std::abs(evals[i]["correct"].get<int>() - reference["test"][i][2].get<int>()) <= 12);
+    CHECK(evals[i]["count"] == 10000);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("004: six splits of one batch on MNIST over 51 steps") {
+  check_first_steps("configs/articles/004_mnist.yaml", golden("mnist_curve.json")["mnist"][0]["reference_float64_first51"], 1e-5, 1e-3);
+}
+
+TEST_CASE("004: six splits of one batch on Fashion-MNIST over 51 steps") {
+  if (!std::filesystem::exists(LOCKSTEP_SOURCE_DIR "/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
+    MESSAGE("SKIPPED: Fashion-MNIST is not there: run datasets/fetch fashion-mnist");
+    return;
+  }
+  check_first_steps("configs/articles/004_fashion_mnist.yaml", golden("mnist_curve.json")["fashion"][0]["reference_float64_first51"], 1e-5, 1e-5);
+}
+
+TEST_CASE("004: an epoch of MNIST as 32 x 1 x 1") { check_epoch({32, 1, 1}); }
+TEST_CASE("004: an epoch of MNIST as 16 x 2 x 1") { check_epoch({16, 2, 1}); }
+TEST_CASE("004: an epoch of MNIST as 16 x 1 x 2") { check_epoch({16, 1, 2}); }
+TEST_CASE("004: an epoch of MNIST as 8 x 4 x 1") { check_epoch({8, 4, 1}); }
+TEST_CASE("004: an epoch of MNIST as 8 x 1 x 4") { check_epoch({8, 1, 4}); }
+TEST_CASE("004: an epoch of MNIST as 4 x 2 x 4") { check_epoch({4, 2, 4}); }
