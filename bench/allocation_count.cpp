@@ -31,7 +31,9 @@ std::atomic<int> range_count{0};
 std::atomic<int64_t> counts[kOwners];
 
 Owner owner_of_library(const char* path) {
-  if (std::strstr(path, "dnnl") != nullptr) return kOneDnn;
+  for (const char* part : {"dnnl", "libgomp", "libomp", "libiomp"}) {  // OpenMP runs for oneDNN alone
+    if (std::strstr(path, part) != nullptr) return kOneDnn;
+  }
   for (const char* part : {"libmpi", "libopen-", "mca_", "libpmix", "libucp", "libuct", "libucs"}) {
     if (std::strstr(path, part) != nullptr) return kMpi;
   }

@@ -8,7 +8,7 @@ namespace lockstep::bench {
 
 struct AllocationCount {
   int64_t own = 0;     // this program, and the libraries that work for it (C++ runtime, fmt, ...)
-  int64_t onednn = 0;  // from inside oneDNN
+  int64_t onednn = 0;  // from inside oneDNN and the threads it uses
   int64_t mpi = 0;     // from inside the MPI library
 };
 

@@ -61,12 +61,21 @@ void LearningRate::apply(Optimizer& optimizer, int64_t step, int64_t epoch) {
   applied_ = t;
 }
 
-void LearningRate::observe(const Metrics& metrics) {
+void LearningRate::observe_validation(const Metrics& metrics) {
+  if (metric_ == "val.loss") report(metrics.loss);
+  if (metric_ != "val.accuracy") return;
+  if (metrics.correct < 0) throw_error("schedule.metric val.accuracy: the validation targets are not classes");
+  report(metrics.accuracy());
+}
+
+void LearningRate::observe_epoch(double train_loss) {
+  if (metric_ == "train.loss") report(train_loss);
+}
+
+void LearningRate::report(double metric) {
   for (Schedule& schedule : schedules_) {
-    if (!schedule.wants_metric()) continue;
-    if (metric_ == "val.accuracy" && metrics.correct < 0)
-      throw_error("schedule.metric val.accuracy: the validation targets are not classes");
-    schedule.report(metric_ == "val.accuracy" ? metrics.accuracy() : metrics.loss);
+    if (!schedule.wants_metric()) return;
+    schedule.report(metric);
     applied_ = -1;
   }
 }

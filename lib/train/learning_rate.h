@@ -18,13 +18,16 @@ class LearningRate {
   LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, const DataPlan& plan);
   // Sets the rates for optimizer step `step` of `epoch`, both from 0.
   void apply(Optimizer& optimizer, int64_t step, int64_t epoch);
-  // Reduce-on-plateau watches the validation.
-  void observe(const Metrics& metrics);
+  // Reduce-on-plateau watches one of these; reduced values, the same on all ranks.
+  void observe_validation(const Metrics& metrics);
+  void observe_epoch(double train_loss);
   double last() const { return last_; }  // of group 0, as applied
 
  private:
+  void report(double metric);
+
   bool per_epoch_;
-  std::string metric_;               // val.loss | val.accuracy
+  std::string metric_;               // val.loss | val.accuracy | train.loss
   std::vector<Schedule> schedules_;  // by group
   double last_ = 0;
   int64_t applied_ = -1;             // the step or epoch that the current rates belong to

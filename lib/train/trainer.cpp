@@ -126,6 +126,7 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   communicator_.all_reduce(sums, ReduceOp::sum);
   result.train_loss = sums[0] / sums[1];
   result.seconds = seconds_since(start) - evaluation_seconds_;
+  learning_rate_->observe_epoch(result.train_loss);
   if (evaluation_due_after_epoch(epoch)) evaluate(result);
   return result;
 }

@@ -102,7 +102,7 @@ void Trainer::evaluate(EpochResult& result) {
              .count = metrics.count,
              .shard_sizes = metrics.shard_sizes,
              .seconds = seconds});
-  learning_rate_->observe(metrics);
+  learning_rate_->observe_validation(metrics);
   result.validation = metrics;
   evaluation_seconds_ += seconds;
   last_log_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));

@@ -19,7 +19,7 @@ struct AffineResult {
 struct AffineRun {
   TensorDesc input;
   bool bias = true, input_gradient = true, backward = true;
-  bool accumulate = false;           // run backward_weights twice, the second time adding
+  bool accumulate = false;             // run backward_weights twice, the second time adding
   std::span<const float> x, w, b, dy;  // canonical; dy is the gradient before the activation
 };
 

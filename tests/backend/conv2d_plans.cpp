@@ -4,9 +4,9 @@
 #include <cmath>
 #include <memory>
 
+#include "backend/affine_runner.h"
 #include "backend/cpu/cpu_plans.h"
 #include "core/error.h"
-#include "backend/affine_runner.h"
 #include "support/golden.h"
 
 using namespace lockstep;
@@ -22,7 +22,8 @@ struct Case {
 };
 
 Conv2dSpec spec_of(const Case& c) {
-  return {.input = {.shape = Shape{c.g.batch, c.g.channels, c.g.height, c.g.width}, .channel_block = c.block,
+  return {.input = {.shape = Shape{c.g.batch, c.g.channels, c.g.height, c.g.width},
+                    .channel_block = c.block,
                     .dtype = DType::f32},
           .out_channels = c.g.out_channels,
           .kernel = c.g.kernel,
@@ -60,13 +61,13 @@ void check_against_oracle(const Case& c, const AffineResult& r, const Data& d, d
   const int64_t pixels = g.batch * g.out_height() * g.out_width();
   CAPTURE(c.name);
   CHECK_EQ(r.broken, "");
-  CHECK_EQ(differs(r.y, oracle::narrow(oracle::conv2d(g, x, w, b)), 1e-5,
-                   tolerance(taps * g.channels / g.groups, unit)), "");
+  CHECK_EQ(
+      differs(r.y, oracle::narrow(oracle::conv2d(g, x, w, b)), 1e-5, tolerance(taps * g.channels / g.groups, unit)),
+      "");
   CHECK_EQ(differs(r.dw, oracle::narrow(expected.dweight), 1e-5, tolerance(pixels, unit)), "");
   if (c.bias) CHECK_EQ(differs(r.db, oracle::narrow(expected.dbias), 1e-5, tolerance(pixels, unit)), "");
   if (!r.dx.empty())
-    CHECK_EQ(differs(r.dx, oracle::narrow(expected.dx), 1e-5,
-                     tolerance(taps * g.out_channels / g.groups, unit)), "");
+    CHECK_EQ(differs(r.dx, oracle::narrow(expected.dx), 1e-5, tolerance(taps * g.out_channels / g.groups, unit)), "");
 }
 
 AffineRun run_of(const Case& c, const Data& d) {
@@ -74,41 +75,75 @@ AffineRun run_of(const Case& c, const Data& d) {
 }
 
 const std::vector<Case> kCases = {
-    {"first layer, one channel", {.batch = 2, .channels = 1, .height = 9, .width = 8, .out_channels = 32,
-                                  .kernel = {3, 3}}},
-    {"three channels", {.batch = 2, .channels = 3, .height = 8, .width = 8, .out_channels = 16, .kernel = {3, 3},
-                        .padding = {1, 1}}},
+    {"first layer, one channel",
+     {.batch = 2, .channels = 1, .height = 9, .width = 8, .out_channels = 32, .kernel = {3, 3}}},
+    {"three channels",
+     {.batch = 2, .channels = 3, .height = 8, .width = 8, .out_channels = 16, .kernel = {3, 3}, .padding = {1, 1}}},
     {"blocked by 16", {.batch = 2, .channels = 16, .height = 7, .width = 6, .out_channels = 32, .kernel = {3, 3}}, 16},
-    {"blocked input given plain", {.batch = 2, .channels = 16, .height = 7, .width = 6, .out_channels = 32,
-                                   .kernel = {3, 3}}},
-    {"blocked by 8", {.batch = 1, .channels = 8, .height = 6, .width = 6, .out_channels = 24, .kernel = {3, 3},
-                      .padding = {1, 1}}, 8},
+    {"blocked input given plain",
+     {.batch = 2, .channels = 16, .height = 7, .width = 6, .out_channels = 32, .kernel = {3, 3}}},
+    {"blocked by 8",
+     {.batch = 1, .channels = 8, .height = 6, .width = 6, .out_channels = 24, .kernel = {3, 3}, .padding = {1, 1}},
+     8},
     {"24 channels on 40", {.batch = 2, .channels = 24, .height = 5, .width = 5, .out_channels = 40, .kernel = {3, 3}}},
     {"odd channels", {.batch = 3, .channels = 5, .height = 9, .width = 7, .out_channels = 7, .kernel = {3, 3}}},
-    {"LeNet second layer", {.batch = 2, .channels = 6, .height = 12, .width = 12, .out_channels = 16,
-                            .kernel = {5, 5}}},
-    {"padding differs by axis", {.batch = 2, .channels = 4, .height = 6, .width = 5, .out_channels = 8,
-                                 .kernel = {3, 5}, .padding = {0, 2}}},
-    {"stride", {.batch = 2, .channels = 16, .height = 11, .width = 9, .out_channels = 16, .kernel = {3, 3},
-                .stride = {2, 3}, .padding = {1, 1}}, 16},
-    {"dilation", {.batch = 2, .channels = 16, .height = 11, .width = 12, .out_channels = 16, .kernel = {3, 3},
-                  .padding = {2, 1}, .dilation = {2, 3}}, 16},
+    {"LeNet second layer",
+     {.batch = 2, .channels = 6, .height = 12, .width = 12, .out_channels = 16, .kernel = {5, 5}}},
+    {"padding differs by axis",
+     {.batch = 2, .channels = 4, .height = 6, .width = 5, .out_channels = 8, .kernel = {3, 5}, .padding = {0, 2}}},
+    {"stride",
+     {.batch = 2,
+      .channels = 16,
+      .height = 11,
+      .width = 9,
+      .out_channels = 16,
+      .kernel = {3, 3},
+      .stride = {2, 3},
+      .padding = {1, 1}},
+     16},
+    {"dilation",
+     {.batch = 2,
+      .channels = 16,
+      .height = 11,
+      .width = 12,
+      .out_channels = 16,
+      .kernel = {3, 3},
+      .padding = {2, 1},
+      .dilation = {2, 3}},
+     16},
     {"pointwise", {.batch = 2, .channels = 32, .height = 5, .width = 6, .out_channels = 48, .kernel = {1, 1}}, 16},
-    {"pointwise with stride", {.batch = 2, .channels = 32, .height = 6, .width = 6, .out_channels = 16,
-                               .kernel = {1, 1}, .stride = {2, 2}}, 16},
-    {"two groups", {.batch = 2, .channels = 6, .height = 6, .width = 6, .out_channels = 4, .kernel = {3, 3},
-                    .groups = 2}},
-    {"blocked groups", {.batch = 1, .channels = 32, .height = 6, .width = 6, .out_channels = 32, .kernel = {3, 3},
-                        .padding = {1, 1}, .groups = 2}, 16},
-    {"depthwise", {.batch = 2, .channels = 16, .height = 7, .width = 7, .out_channels = 16, .kernel = {3, 3},
-                   .padding = {1, 1}, .groups = 16}, 16},
-    {"depthwise of 5", {.batch = 2, .channels = 5, .height = 7, .width = 7, .out_channels = 10, .kernel = {3, 3},
-                        .groups = 5}},
-    {"kernel covers all", {.batch = 3, .channels = 16, .height = 4, .width = 4, .out_channels = 10,
-                           .kernel = {4, 4}}, 16},
+    {"pointwise with stride",
+     {.batch = 2, .channels = 32, .height = 6, .width = 6, .out_channels = 16, .kernel = {1, 1}, .stride = {2, 2}},
+     16},
+    {"two groups",
+     {.batch = 2, .channels = 6, .height = 6, .width = 6, .out_channels = 4, .kernel = {3, 3}, .groups = 2}},
+    {"blocked groups",
+     {.batch = 1,
+      .channels = 32,
+      .height = 6,
+      .width = 6,
+      .out_channels = 32,
+      .kernel = {3, 3},
+      .padding = {1, 1},
+      .groups = 2},
+     16},
+    {"depthwise",
+     {.batch = 2,
+      .channels = 16,
+      .height = 7,
+      .width = 7,
+      .out_channels = 16,
+      .kernel = {3, 3},
+      .padding = {1, 1},
+      .groups = 16},
+     16},
+    {"depthwise of 5",
+     {.batch = 2, .channels = 5, .height = 7, .width = 7, .out_channels = 10, .kernel = {3, 3}, .groups = 5}},
+    {"kernel covers all",
+     {.batch = 3, .channels = 16, .height = 4, .width = 4, .out_channels = 10, .kernel = {4, 4}},
+     16},
     {"batch of one", {.batch = 1, .channels = 32, .height = 8, .width = 8, .out_channels = 64, .kernel = {3, 3}}, 16},
-    {"no bias", {.batch = 2, .channels = 16, .height = 6, .width = 6, .out_channels = 16, .kernel = {3, 3}}, 16,
-     false},
+    {"no bias", {.batch = 2, .channels = 16, .height = 6, .width = 6, .out_channels = 16, .kernel = {3, 3}}, 16, false},
 };
 
 }  // namespace
@@ -125,10 +160,18 @@ TEST_CASE("convolution agrees with plain loops in every shape") {
 TEST_CASE("convolution by Winograd agrees with plain loops") {
   for (const Case& c : std::vector<Case>{
            {"valid", {.batch = 2, .channels = 32, .height = 26, .width = 26, .out_channels = 64, .kernel = {3, 3}}, 16},
-           {"same", {.batch = 2, .channels = 64, .height = 14, .width = 14, .out_channels = 64, .kernel = {3, 3},
-                     .padding = {1, 1}}, 16},
-           {"odd size", {.batch = 1, .channels = 32, .height = 13, .width = 11, .out_channels = 32,
-                         .kernel = {3, 3}}, 16}}) {
+           {"same",
+            {.batch = 6,
+            .channels = 64,
+            .height = 14,
+            .width = 14,
+            .out_channels = 64,
+            .kernel = {3, 3},
+            .padding = {1, 1}},
+            16},
+           {"odd size",
+            {.batch = 12, .channels = 32, .height = 13, .width = 11, .out_channels = 32, .kernel = {3, 3}},
+            16}}) {
     const Data d = make_data(c);
     auto plan = make_cpu_conv2d(spec_of(c), {.winograd = true});
     check_against_oracle(c, run_affine(*plan, run_of(c, d)), d, 1e-5);

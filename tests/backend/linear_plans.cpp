@@ -73,7 +73,8 @@ TEST_CASE("oneDNN agrees with plain loops for linear layers") {
 TEST_CASE("a flattened image keeps its layout") {
   for (const bool small : {false, true})
     for (const int64_t block : {1, 8, 16})
-      for (const int64_t rows : {1, 3}) check_plan(input_of(Shape{rows, 16, 3, 2}, block), 10, {.small_kernels = small});
+      for (const int64_t rows : {1, 3})
+        check_plan(input_of(Shape{rows, 16, 3, 2}, block), 10, {.small_kernels = small});
 }
 
 TEST_CASE("weights stored for one batch size and layout serve every other one") {

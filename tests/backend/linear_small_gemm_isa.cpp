@@ -38,8 +38,17 @@ TEST_CASE("small matrix product agrees with plain loops on every instruction set
           const auto b = oracle::random_floats(static_cast<size_t>(depth * cols), 2);
           const auto bias = oracle::random_floats(static_cast<size_t>(cols), 3);
           std::vector<float> c(static_cast<size_t>(rows * cols) + 32, kGuard), expected = c;
-          kernels->gemm({.rows = rows, .cols = cols, .depth = depth, .a = a.data(), .a_row = depth, .a_depth = 1,
-                         .b = b.data(), .b_row = cols, .bias = bias.data(), .relu = true, .c = c.data(),
+          kernels->gemm({.rows = rows,
+                         .cols = cols,
+                         .depth = depth,
+                         .a = a.data(),
+                         .a_row = depth,
+                         .a_depth = 1,
+                         .b = b.data(),
+                         .b_row = cols,
+                         .bias = bias.data(),
+                         .relu = true,
+                         .c = c.data(),
                          .c_row = cols});
           for (int64_t i = 0; i < rows; ++i)
             for (int64_t j = 0; j < cols; ++j) {
@@ -61,8 +70,17 @@ TEST_CASE("small matrix product reads a transposed factor and adds to its result
     const auto b = oracle::random_floats(static_cast<size_t>(depth * cols), 2);
     const auto start = oracle::random_floats(static_cast<size_t>(rows * cols), 3);
     std::vector<float> c = start, expected = start;
-    kernels->gemm({.rows = rows, .cols = cols, .depth = depth, .a = a.data(), .a_row = 1, .a_depth = rows,
-                   .b = b.data(), .b_row = cols, .accumulate = true, .c = c.data(), .c_row = cols});
+    kernels->gemm({.rows = rows,
+                   .cols = cols,
+                   .depth = depth,
+                   .a = a.data(),
+                   .a_row = 1,
+                   .a_depth = rows,
+                   .b = b.data(),
+                   .b_row = cols,
+                   .accumulate = true,
+                   .c = c.data(),
+                   .c_row = cols});
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < cols; ++j)
         for (int64_t k = 0; k < depth; ++k)
@@ -77,8 +95,17 @@ TEST_CASE("the fused ReLU lets NaN through") {
     CAPTURE(isa);
     const std::vector<float> a{1}, b{std::numeric_limits<float>::quiet_NaN(), -1, 2};
     std::vector<float> c(3);
-    kernels->gemm({.rows = 1, .cols = 3, .depth = 1, .a = a.data(), .a_row = 1, .a_depth = 1, .b = b.data(),
-                   .b_row = 3, .relu = true, .c = c.data(), .c_row = 3});
+    kernels->gemm({.rows = 1,
+                   .cols = 3,
+                   .depth = 1,
+                   .a = a.data(),
+                   .a_row = 1,
+                   .a_depth = 1,
+                   .b = b.data(),
+                   .b_row = 3,
+                   .relu = true,
+                   .c = c.data(),
+                   .c_row = 3});
     CHECK(std::isnan(c[0]));
     CHECK_EQ(c[1], 0);
     CHECK_EQ(c[2], 2);

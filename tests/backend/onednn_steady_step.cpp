@@ -81,7 +81,9 @@ Passes log_conv(int64_t in, int64_t out, int64_t size, int64_t block, bool input
                          input_gradient);
 }
 
-bool oneDNN_uses_avx512() { return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core; }
+bool oneDNN_uses_avx512() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
 
 }  // namespace
 
@@ -104,7 +106,10 @@ TEST_CASE("a steady convolution step copies nothing but the weights of a direct 
   const std::string all = winograd.forward + winograd.backward_data + winograd.backward_weights;
   CHECK_EQ(count(all, ",convolution,"), 3);
   CHECK_EQ(count(all, "ref:"), 0);
-  if (count(all, "wino") == 3) CHECK_EQ(count(all, ",reorder,"), 0);  // version 2 only
+  if (dnnl_version()->major == 2) {  // version 3 has no Winograd on this architecture
+    CHECK_EQ(count(all, "wino"), 3);
+    CHECK_EQ(count(all, ",reorder,"), 0);
+  }
 }
 
 TEST_CASE("a steady linear step copies nothing") {

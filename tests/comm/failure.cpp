@@ -47,7 +47,8 @@ Outcome run(std::vector<std::string> command, double limit_seconds) {
   while (!ended) {
     ended = waitpid(child, &status, WNOHANG) == child;
     char text[4096];
-    for (ssize_t got = 0; (got = read(ends[0], text, sizeof(text))) > 0;) outcome.output.append(text, static_cast<size_t>(got));
+    for (ssize_t got = 0; (got = read(ends[0], text, sizeof(text))) > 0;)
+      outcome.output.append(text, static_cast<size_t>(got));
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!ended && !outcome.timed_out && outcome.seconds > limit_seconds) {
       outcome.timed_out = true;
@@ -62,7 +63,9 @@ Outcome run(std::vector<std::string> command, double limit_seconds) {
 }
 
 Outcome run_ranks(const std::string& how, const std::string& kind) {
-  return run({MPIEXEC, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "2", COMM_FAILING_RANK, how, kind}, 30);
+  return run({MPIEXEC, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "2", COMM_FAILING_RANK,
+              how, kind},
+             30);
 }
 
 size_t count(const std::string& text, const std::string& part) {

@@ -45,14 +45,17 @@ TEST_CASE("srun without PMIx says what to type") {
 }
 
 TEST_CASE("an sbatch script may run one process or an mpirun") {
-  const std::map<std::string, std::string> batch = {{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}};
+  const std::map<std::string, std::string> batch = {
+      {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}};
   CHECK(mismatch(batch, 1) == "");
   CHECK(mismatch(batch, 2) == "");
 }
 
 TEST_CASE("mpirun's own count stands before that of the Slurm step that carried its daemons") {
-  const std::map<std::string, std::string> variables = {{"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "1"},
-                                                        {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}};
+  const std::map<std::string, std::string> variables = {{"SLURM_STEP_NUM_TASKS", "3"},
+                                                        {"SLURM_PROCID", "1"},
+                                                        {"OMPI_COMM_WORLD_SIZE", "2"},
+                                                        {"OMPI_COMM_WORLD_RANK", "1"}};
   CHECK(mismatch(variables, 2) == "");
 }
 
@@ -63,8 +66,9 @@ TEST_CASE("no launcher and unreadable numbers are no error") {
 
 TEST_CASE("a thread level below multiple is refused by name") {
   CHECK_NOTHROW(check_thread_level(MPI_THREAD_MULTIPLE));
-  CHECK_THROWS_WITH(check_thread_level(MPI_THREAD_SINGLE),
-                    "MPI offers MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE is needed: use an MPI library built with thread support");
+  CHECK_THROWS_WITH(
+      check_thread_level(MPI_THREAD_SINGLE),
+      "MPI offers MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE is needed: use an MPI library built with thread support");
   CHECK_THROWS_AS(check_thread_level(MPI_THREAD_SERIALIZED), Error);
 }
 

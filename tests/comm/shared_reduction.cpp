@@ -54,7 +54,8 @@ struct Team {
 
 float value_of(int rank, size_t i, int round) {
   const float magnitude = i % 3 == 0 ? 1e8f : i % 3 == 1 ? 1.0f : 1e-6f;
-  return ((rank + static_cast<int>(i % 7) + round) % 2 == 0 ? 1.0f : -1.0f) * magnitude * static_cast<float>(rank + 1 + round % 5);
+  return ((rank + static_cast<int>(i % 7) + round) % 2 == 0 ? 1.0f : -1.0f) * magnitude *
+         static_cast<float>(rank + 1 + round % 5);
 }
 
 float sum_of(int ranks, size_t i, int round) {
@@ -138,7 +139,8 @@ TEST_CASE("collectives of all kinds follow one another in any order" * doctest::
       comm.broadcast(bytes, round % ranks);
       for (const std::byte byte : bytes) wrong[rank] += byte != std::byte(round % ranks);
 
-      const std::vector<std::byte> mine(static_cast<size_t>(rank) * 1000 + (rank == 2 ? 280000 : 0), std::byte(rank + 1));
+      const std::vector<std::byte> mine(static_cast<size_t>(rank) * 1000 + (rank == 2 ? 280000 : 0),
+                                        std::byte(rank + 1));
       const auto gathered = comm.all_gather(mine);
       for (int r = 0; r < ranks; ++r) {
         wrong[rank] += gathered[r].size() != static_cast<size_t>(r) * 1000 + (r == 2 ? 280000 : 0);
@@ -199,7 +201,8 @@ TEST_CASE("ranks in different collectives are told both" * doctest::timeout(60))
 
 TEST_CASE("ranks that reduce different places of a window are stopped" * doctest::timeout(60)) {
   Team team(2);
-  const auto errors = team.run([&](SharedReduction& comm, int rank) { comm.all_reduce_sum(team.window, rank * 16, 8000); });
+  const auto errors =
+      team.run([&](SharedReduction& comm, int rank) { comm.all_reduce_sum(team.window, rank * 16, 8000); });
   for (const auto& error : errors) CHECK(error.find("differs between ranks") != std::string::npos);
 }
 

@@ -20,7 +20,8 @@ namespace {
 std::vector<std::unique_ptr<Communicator>> communicators(const MpiEnvironment& env) {
   std::vector<std::unique_ptr<Communicator>> made;
   for (const char* kind : {"auto", "shm", "mpi"}) made.push_back(make_communicator(kind, env, 60, nullptr));
-  made.push_back(std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 60, .chunk_limit = 1000}));
+  made.push_back(
+      std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 60, .chunk_limit = 1000}));
   return made;
 }
 

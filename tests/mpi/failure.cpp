@@ -48,9 +48,7 @@ TEST_CASE("ranks in different collectives are told which") {
     const auto comm = make_communicator(kind, env, 30, nullptr);
     std::vector<float> values(100);
     comm->barrier();
-    const std::string text = error_of([&] {
-      env.rank() == 0 ? comm->barrier() : comm->all_reduce_sum(values);
-    });
+    const std::string text = error_of([&] { env.rank() == 0 ? comm->barrier() : comm->all_reduce_sum(values); });
     CHECK(contains(text, "collective #2 differs between ranks"));
     CHECK(contains(text, "barrier"));
     CHECK(contains(text, "all_reduce_sum of 100"));

@@ -1,5 +1,5 @@
-// A program for the failure tests: comm_failing_rank throw|kill|late|polite KIND. Rank 1 goes wrong in the middle of a loop of
-// reductions; the output and exit code show how the run ends.
+// A program for the failure tests: comm_failing_rank throw|kill|late|polite KIND. Rank 1 goes wrong in the middle of a
+// loop of reductions; the output and exit code show how the run ends.
 #include <signal.h>
 #include <unistd.h>
 

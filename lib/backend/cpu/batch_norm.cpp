@@ -68,9 +68,8 @@ class CpuBatchNorm final : public BatchNormPlan {
   explicit CpuBatchNorm(const BatchNormSpec& spec)
       : spec_(spec), layout_(channel_layout(spec.input)), channels_(static_cast<size_t>(spec.input.shape[1])) {
     if (spec.phase == Phase::training && layout_.images * layout_.spatial == 1)
-      throw_error(
-          "batch_norm: Expected more than 1 value per channel when training, found input {}; use a larger batch",
-          spec.input.shape.str());
+      throw_error("Expected more than 1 value per channel when training, found input {}; use a larger batch",
+                  spec.input.shape.str());
     for (auto* values : {&sum_, &m2_, &sum_dy_, &sum_dy_x_}) values->resize(channels_);
     for (auto* values : {&mean_, &scale_, &shift_, &a_, &b_, &c_}) values->resize(channels_);
   }

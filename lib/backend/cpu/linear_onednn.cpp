@@ -19,9 +19,7 @@ class OnednnLinear final : public LinearPlan {
         format_(std::move(format)),
         passes_(context_, choose(spec)) {}
 
-  TensorDesc output() const override {
-    return {.shape = Shape{batch_, out_}, .channel_block = 1, .dtype = DType::f32};
-  }
+  TensorDesc output() const override { return {.shape = Shape{batch_, out_}, .channel_block = 1, .dtype = DType::f32}; }
   WeightFormatPtr weight_format() const override { return format_; }
   size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
   void forward(const float* x, const float* w, const float* b, float* y, void* workspace) override {
@@ -51,8 +49,8 @@ AffineChoice OnednnLinear::choose(const LinearSpec& spec) const {
   if (spec.bias) problem.bias = MemoryDesc(std::array{out_}, dnnl_a);
   problem.srcs = {problem.x};
   problem.dsts = {problem.y};
-  // [in][out] for all three passes. Left to itself the library takes a layout that makes forward a little faster and the
-  // weight gradient much slower.
+  // [in][out] for all three passes. Left to itself the library takes a layout that makes forward a little faster and
+  // the weight gradient much slower.
   problem.stored = problem.any_weights = MemoryDesc(std::array{out_, in_}, dnnl_ba);
   problem.backward_weights = spec.phase == Phase::training;
   problem.backward_data = problem.backward_weights && spec.input_gradient;

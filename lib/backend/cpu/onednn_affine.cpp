@@ -34,8 +34,16 @@ PassChoice choose_pass(const AffineProblem& problem, Pass pass, int weights_arg,
 }
 
 AffineChoice choose_for(const AffineProblem& problem, const MemoryDesc& wanted_src, const MemoryDesc& wanted_dst) {
-  AffineChoice choice{.x = problem.x, .y = problem.y, .src = {}, .dst = {}, .weights = problem.stored,
-                      .bias = problem.bias, .forward = {}, .backward_data = {}, .backward_weights = {}, .cost = 0};
+  AffineChoice choice{.x = problem.x,
+                      .y = problem.y,
+                      .src = {},
+                      .dst = {},
+                      .weights = problem.stored,
+                      .bias = problem.bias,
+                      .forward = {},
+                      .backward_data = {},
+                      .backward_weights = {},
+                      .cost = 0};
   const PrimitiveDesc free = problem.makers.back()(Pass::forward, wanted_src, problem.any_weights, wanted_dst);
   if (!free) return choice.cost = std::numeric_limits<double>::infinity(), choice;
   choice.src = free.argument(DNNL_ARG_SRC);
@@ -98,8 +106,8 @@ AffinePasses::AffinePasses(const Context& context, const AffineChoice& c)
     dx_out_ = convert(c.src, c.x, x_bytes, c.src);
   }
   if (c.backward_weights) {
-    backward_weights_ = make(c.backward_weights, {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
-                             DNNL_ARG_DIFF_BIAS);
+    backward_weights_ =
+        make(c.backward_weights, {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, DNNL_ARG_DIFF_BIAS);
     const MemoryDesc weights = c.backward_weights.argument(DNNL_ARG_DIFF_WEIGHTS);
     dw_bytes = c.weights.bytes();  // to accumulate
     w_bytes = std::max(w_bytes, weights.bytes());

@@ -11,12 +11,12 @@ namespace lockstep::onednn {
 
 // The primitives of one operation and the layouts between which they run.
 struct AffineChoice {
-  MemoryDesc x, y;              // as the caller holds them
-  MemoryDesc src, dst;          // as the primitives want them
-  MemoryDesc weights;           // as stored; each pass may want another layout
-  MemoryDesc bias;              // empty: none
+  MemoryDesc x, y;                                         // as the caller holds them
+  MemoryDesc src, dst;                                     // as the primitives want them
+  MemoryDesc weights;                                      // as stored; each pass may want another layout
+  MemoryDesc bias;                                         // empty: none
   PrimitiveDesc forward, backward_data, backward_weights;  // backward: empty where not wanted
-  double cost = 0;              // lower is better
+  double cost = 0;                                         // lower is better
 };
 
 // Makes the primitive of one pass for given layouts of its operands.
@@ -26,11 +26,11 @@ using PassMaker =
 
 struct AffineProblem {
   MemoryDesc x, y, bias;
-  std::vector<MemoryDesc> srcs, dsts;   // acceptable to the primitives, the preferred first
+  std::vector<MemoryDesc> srcs, dsts;  // acceptable to the primitives, the preferred first
   MemoryDesc any_weights;
-  MemoryDesc stored;                    // fixed weight layout; empty: free
+  MemoryDesc stored;  // fixed weight layout; empty: free
   bool backward_data = true, backward_weights = true;
-  std::vector<PassMaker> makers;        // algorithms, the preferred first
+  std::vector<PassMaker> makers;  // algorithms, the preferred first
 };
 // The cheapest choice over all layouts and algorithms, the same on every run; infinite cost and empty where the library
 // has none. The makers' last is asked for the weight layout.

@@ -41,8 +41,8 @@ StoredWeights::StoredWeights(const Context& context, const MemoryDesc& canonical
     : context_(context), canonical_(canonical), stored_(stored) {}
 
 // Outside of steps (initialisation, checkpoints), so these may allocate.
-static void convert(const Context& context, const MemoryDesc& from, std::span<const float> source,
-                    const MemoryDesc& to, std::span<float> target) {
+static void convert(const Context& context, const MemoryDesc& from, std::span<const float> source, const MemoryDesc& to,
+                    std::span<float> target) {
   if (source.size_bytes() < from.bytes() || target.size_bytes() < to.bytes())
     throw_error("weight layout: expected {} and {} bytes, found {} and {}", from.bytes(), to.bytes(),
                 source.size_bytes(), target.size_bytes());

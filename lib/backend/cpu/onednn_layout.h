@@ -47,7 +47,7 @@ class Conversion {
   Conversion() = default;
   Conversion(const Context& context, const MemoryDesc& from, const MemoryDesc& to);
   bool needed() const { return static_cast<bool>(primitive_); }
-  size_t bytes() const { return bytes_; }                                      // of the converted operand
+  size_t bytes() const { return bytes_; }  // of the converted operand
   size_t scratchpad_bytes() const { return primitive_.scratchpad_bytes(); }
   void run(const float* from, float* to, void* scratchpad) { primitive_.run({from, to}, scratchpad); }
 

@@ -2,8 +2,7 @@
 
 namespace lockstep::onednn {
 
-Primitive::Primitive(const Context& context, const PrimitiveDesc& desc, std::span<const int> args)
-    : context_(context) {
+Primitive::Primitive(const Context& context, const PrimitiveDesc& desc, std::span<const int> args) : context_(context) {
   dnnl_primitive_t primitive = nullptr;
   check(dnnl_primitive_create(&primitive, desc.handle()));
   primitive_.reset(primitive, dnnl_primitive_destroy);

@@ -36,7 +36,8 @@ void MpiCommunicator::all_reduce_sum(std::span<float> values) {
     const std::span<float> round = values.subspan(part.first, part.count);
     if (size() == 2) {
       const int count = static_cast<int>(part.count);
-      mpi::check(MPI_Allreduce(MPI_IN_PLACE, round.data(), count, MPI_FLOAT, MPI_SUM, meeting_.comm()), "MPI_Allreduce");
+      mpi::check(MPI_Allreduce(MPI_IN_PLACE, round.data(), count, MPI_FLOAT, MPI_SUM, meeting_.comm()),
+                 "MPI_Allreduce");
     } else if (small) {
       sum_gathered(round);
     } else {
@@ -91,7 +92,8 @@ void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   meeting_.meet(Collective::broadcast, bytes.size(), static_cast<uint64_t>(root));
   for (size_t i = 0; i < chunk_count(bytes.size(), chunk_limit_); ++i) {
     const Chunk part = chunk(bytes.size(), chunk_limit_, i);
-    mpi::check(MPI_Bcast(&bytes[part.first], static_cast<int>(part.count), MPI_BYTE, root, meeting_.comm()), "MPI_Bcast");
+    mpi::check(MPI_Bcast(&bytes[part.first], static_cast<int>(part.count), MPI_BYTE, root, meeting_.comm()),
+               "MPI_Bcast");
   }
 }
 
@@ -100,14 +102,16 @@ std::vector<std::vector<std::byte>> MpiCommunicator::all_gather(std::span<const 
   meeting_.meet(Collective::all_gather, 0);
   const uint64_t length = mine.size();
   std::vector<uint64_t> lengths(static_cast<size_t>(size()));
-  mpi::check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, meeting_.comm()), "MPI_Allgather");
+  mpi::check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, meeting_.comm()),
+             "MPI_Allgather");
   std::vector<std::vector<std::byte>> gathered;
   for (int r = 0; r < size(); ++r) {
     auto& theirs = gathered.emplace_back(lengths[r]);
     if (r == rank()) std::copy(mine.begin(), mine.end(), theirs.begin());
     for (size_t i = 0; i < chunk_count(theirs.size(), chunk_limit_); ++i) {
       const Chunk part = chunk(theirs.size(), chunk_limit_, i);
-      mpi::check(MPI_Bcast(&theirs[part.first], static_cast<int>(part.count), MPI_BYTE, r, meeting_.comm()), "MPI_Bcast");
+      mpi::check(MPI_Bcast(&theirs[part.first], static_cast<int>(part.count), MPI_BYTE, r, meeting_.comm()),
+                 "MPI_Bcast");
     }
   }
   return gathered;

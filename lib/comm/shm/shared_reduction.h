@@ -33,7 +33,7 @@ Slice slice_of(size_t first, size_t count, int rank, int size);
 class SharedReduction {
  public:
   static constexpr size_t slot_bytes = 16 << 10;      // arrays up to this size take the one-meeting path ...
-  static constexpr size_t direct_bytes = 4 << 10;     // ... those in a window only up to this size (measured)
+  static constexpr size_t direct_bytes = 1 << 10;     // ... those in a window only up to this size (measured)
   static constexpr size_t staging_bytes = 512 << 10;  // what one round of a large array outside any window moves
 
   // Bytes of shared memory needed; zeroed, aligned to 128, mapped by all ranks and outliving them all.

@@ -34,7 +34,8 @@ inline __attribute__((always_inline)) void tile(const SmallGemm& g, int64_t row,
   }
   for (int64_t r = 0; r < R; ++r)
     for (int64_t v = 0; v < V; ++v)
-      store(g.c + (row + r) * g.c_row + col + v * kLanes, v == V - 1 ? last : all, g.relu ? relu(sum[r][v]) : sum[r][v]);
+      store(g.c + (row + r) * g.c_row + col + v * kLanes, v == V - 1 ? last : all,
+            g.relu ? relu(sum[r][v]) : sum[r][v]);
 }
 
 template <int64_t V>

@@ -25,8 +25,14 @@ struct SmallGemmKernels {
   void (*transpose)(int64_t rows, int64_t cols, const float* from, float* to);
 };
 
-namespace isa_generic { extern const SmallGemmKernels small_gemm_kernels; }
-namespace isa_avx2 { extern const SmallGemmKernels small_gemm_kernels; }
-namespace isa_avx512 { extern const SmallGemmKernels small_gemm_kernels; }
+namespace isa_generic {
+extern const SmallGemmKernels small_gemm_kernels;
+}
+namespace isa_avx2 {
+extern const SmallGemmKernels small_gemm_kernels;
+}
+namespace isa_avx512 {
+extern const SmallGemmKernels small_gemm_kernels;
+}
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@
 namespace lockstep::LOCKSTEP_ISA {
 using Vec = __m512;
 constexpr int64_t kLanes = 16, kRegisters = 32;
-using Lanes = __mmask16;  // which lanes take part
+using Lanes = __mmask16;                                                                   // which lanes take part
 static inline Lanes first_lanes(int64_t n) { return static_cast<Lanes>((1U << n) - 1U); }  // 0 <= n <= kLanes
 static inline Vec load(const float* p, Lanes lanes) { return _mm512_maskz_loadu_ps(lanes, p); }
 static inline void store(float* p, Lanes lanes, Vec v) { _mm512_mask_storeu_ps(p, lanes, v); }
