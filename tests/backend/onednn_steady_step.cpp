@@ -107,7 +107,7 @@ TEST_CASE("a steady convolution step copies nothing but the weights of a direct 
   CHECK_EQ(count(all, ",convolution,"), 3);
   CHECK_EQ(count(all, "ref:"), 0);
   if (dnnl_version()->major == 2) {  // version 3 has no Winograd on this architecture
-    CHECK_EQ(count(all, "wino"), 3);
+    CHECK_EQ(count(all, "jit_wino"), 3);
     CHECK_EQ(count(all, ",reorder,"), 0);
   }
 }

@@ -1,6 +1,7 @@
 #include "dist/bucket_plan.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using namespace lockstep;
 
@@ -11,7 +12,7 @@ ParameterStore store_of(const std::vector<int64_t>& sizes) {
   ParameterStore store;
   std::vector<ParameterId> order;
   for (int64_t size : sizes)
-    order.insert(order.begin(), store.add_parameter("p" + std::to_string(order.size()), Shape{size}));
+    order.insert(order.begin(), store.add_parameter(fmt::format("p{}", order.size()), Shape{size}));
   store.lay_out(order, Buffer::host);
   return store;
 }

@@ -11,28 +11,30 @@ namespace lockstep {
 namespace {
 
 constexpr size_t gathered_bytes = 256 << 10;  // all ranks' copies of an array that is simply gathered everywhere
+constexpr size_t longest_round = 2 << 20;     // floats; bounds the staging
 
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
     : meeting_(mpi::OwnedComm::duplicate(comm), options.timeout_seconds),
       chunk_limit_(std::clamp<size_t>(options.chunk_limit, 1, INT_MAX)),
+      round_limit_(std::min(chunk_limit_, longest_round)),
       arrays_(meeting_.size()),
       counts_(meeting_.size()),
       offsets_(meeting_.size()),
       my_counts_(meeting_.size()),
       my_offsets_(meeting_.size()) {
   const size_t ranks = static_cast<size_t>(size());
-  const size_t slices = (chunk_limit_ + ranks - 1) / ranks * ranks * sizeof(float);
+  const size_t slices = (round_limit_ + ranks - 1) / ranks * ranks * sizeof(float);
   staging_ = Buffer::host(std::max({slices, gathered_bytes, ranks * sizeof(double)}));
 }
 
 void MpiCommunicator::all_reduce_sum(std::span<float> values) {
   meeting_.meet(Collective::all_reduce_sum, values.size());
   const bool small = values.size_bytes() * static_cast<size_t>(size()) <= gathered_bytes;
-  const size_t rounds = chunk_count(values.size(), chunk_limit_);
-  for (size_t i = 0; i < rounds; ++i) {
-    const Chunk part = chunk(values.size(), chunk_limit_, i);
+  const size_t limit = size() == 2 ? chunk_limit_ : round_limit_;
+  for (size_t i = 0; i < chunk_count(values.size(), limit); ++i) {
+    const Chunk part = chunk(values.size(), limit, i);
     const std::span<float> round = values.subspan(part.first, part.count);
     if (size() == 2) {
       const int count = static_cast<int>(part.count);

@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <limits>
+
 #include "comm/communicator.h"
 #include "comm/mpi/meeting.h"
 
@@ -12,9 +14,8 @@ namespace lockstep {
 
 struct MpiOptions {
   double timeout_seconds = 120;
-  // Elements in one MPI call, at most; tests set it low. MPI's counts are ints, and rounds of this size need less
-  // temporary memory and stay in the cache.
-  size_t chunk_limit = 1 << 20;
+  size_t chunk_limit =
+      std::numeric_limits<int>::max();  // elements in one MPI call: its counts are ints; tests set it low
 };
 
 class MpiCommunicator final : public Communicator {
@@ -37,6 +38,7 @@ class MpiCommunicator final : public Communicator {
 
   mpi::Meeting meeting_;
   size_t chunk_limit_;
+  size_t round_limit_;                       // elements of an array that are exchanged through the staging at a time
   Buffer staging_;                           // what the other ranks sent
   std::vector<const float*> arrays_;         // by rank, into the staging
   std::vector<int> counts_, offsets_;        // slices of a chunk, by rank
