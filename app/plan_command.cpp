@@ -32,7 +32,8 @@ int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
     std::printf("%s\n", resolve_batch(config.train, world_size).line().c_str());
     if (config.train.global_batch_size || train->per_rank() || world_sizes.size() == 1) {
       // batch_size or the number of samples depends on world_size: a table of its own.
-      report += plan_report(base, std::span(&world_size, 1), sampler_settings(config, after_initialisation(config, generator, *train)));
+      report += plan_report(base, std::span(&world_size, 1),
+                            sampler_settings(config, after_initialisation(config, generator, *train)));
     }
   }
   if (report.empty())
@@ -53,11 +54,15 @@ Command add_plan(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("plan", "Print samples, padding and steps per world size; starts no ranks");
   command->add_option("CONFIG", options->file, "YAML file")->required();
   command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
-  command->add_option("--world-size", options->world_sizes, "Numbers of ranks: 1,2,4,8")->delimiter(',')->check(CLI::Range(1, 1 << 20));
+  command->add_option("--world-size", options->world_sizes, "Numbers of ranks: 1,2,4,8")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
   return [options] {
     const Config config = load_config(options->file, options->set);
     std::vector<int64_t> world_sizes = options->world_sizes;
-    if (world_sizes.empty()) world_sizes = config.distributed.world_size ? std::vector{*config.distributed.world_size} : std::vector<int64_t>{1, 2, 4, 8};
+    if (world_sizes.empty())
+      world_sizes = config.distributed.world_size ? std::vector{*config.distributed.world_size}
+                                                  : std::vector<int64_t>{1, 2, 4, 8};
     return plan(config, world_sizes);
   };
 }

@@ -32,7 +32,8 @@ Command add_plot(CLI::App& parent) {
   command->add_option("RUN", options->runs, "Run directories")->required();
   command->add_option("-o,--output", options->output, "SVG file")->capture_default_str();
   command->add_option("--title", options->title, "Title")->capture_default_str();
-  command->add_option("--label", options->labels, "Legend entry, one per run (default: the batch arithmetic)")->allow_extra_args(false);
+  command->add_option("--label", options->labels, "Legend entry, one per run (default: the batch arithmetic)")
+      ->allow_extra_args(false);
   command->add_flag("--validation", options->validation, "The validation loss instead of the training loss");
   command->add_option("--zoom", options->zoom, "Second panel: from this fraction of the steps on; 1: none")
       ->check(CLI::Range(0.0, 1.0))
@@ -40,7 +41,9 @@ Command add_plot(CLI::App& parent) {
   return [options] {
     if (!options->labels.empty() && options->labels.size() != options->runs.size())
       throw_error("--label: {} labels for {} runs", options->labels.size(), options->runs.size());
-    Panel panel{.title = "all steps", .x_label = "optimizer step", .y_label = options->validation ? "validation loss" : "training loss"};
+    Panel panel{.title = "all steps",
+                .x_label = "optimizer step",
+                .y_label = options->validation ? "validation loss" : "training loss"};
     double last = 0;
     for (size_t i = 0; i < options->runs.size(); ++i) {
       RunCurves run = read_run(options->runs[i]);

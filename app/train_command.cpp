@@ -47,8 +47,9 @@ int train(const Options& options, const MpiEnvironment& mpi) {
 
   std::unique_ptr<RunLog> log;
   std::unique_ptr<Trainer> trainer;
-  run_agreed(*communicator,
-             [&] { log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run); });
+  run_agreed(*communicator, [&] {
+    log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run);
+  });
   trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log);
   if (options.dry_run) {
     log::info("dry run: {} steps would follow; {}", trainer->plan().total_steps(), trainer->arithmetic());

@@ -51,7 +51,7 @@ class Graph {
   };
   struct Node {
     LayerPtr layer;
-    Shape sample_shape;           // of the output
+    Shape sample_shape;  // of the output
     std::vector<int> inputs;
     std::vector<ParameterId> parameters;
     std::vector<BufferId> buffers;

@@ -30,7 +30,7 @@ class LearningRate {
   std::string metric_;               // val.loss | val.accuracy | train.loss
   std::vector<Schedule> schedules_;  // by group
   double last_ = 0;
-  int64_t applied_ = -1;             // the step or epoch that the current rates belong to
+  int64_t applied_ = -1;  // the step or epoch that the current rates belong to
 };
 
 }  // namespace lockstep

@@ -35,7 +35,8 @@ RunCurves read_run(const std::string& dir) {
     if (!event.is_object() || !event.contains("event") || !event["event"].is_string())
       throw_error("{}:{}: not an event of a run", path, number_of_line);
     const std::string kind = event["event"];
-    if (kind == "start" && event.contains("arithmetic") && event["arithmetic"].is_string()) run.arithmetic = event["arithmetic"];
+    if (kind == "start" && event.contains("arithmetic") && event["arithmetic"].is_string())
+      run.arithmetic = event["arithmetic"];
     if (kind == "step") run.train_loss.points.emplace_back(number(event, "step"), number(event, "loss"));
     if (kind == "eval") {
       run.validation_loss.points.emplace_back(number(event, "step"), number(event, "loss"));

@@ -9,8 +9,8 @@
 namespace lockstep {
 
 struct RunCurves {
-  std::string label;          // the run directory's last component
-  std::string arithmetic;     // "global batch 32 = ..."
+  std::string label;                                       // the run directory's last component
+  std::string arithmetic;                                  // "global batch 32 = ..."
   Curve train_loss, validation_loss, validation_accuracy;  // over optimizer steps
 };
 

@@ -40,10 +40,8 @@ Trainer::~Trainer() = default;
 
 // What needs no other rank: data, plan, network. The generator is used as the PyTorch script uses its global one.
 void Trainer::build() {
-  train_data_ =
-      make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
-  if (config_.data.val)
-    val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
+  train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
+  if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();

@@ -61,10 +61,12 @@ DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank
 }
 
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation) {
-  SamplerSettings settings{.shuffle = config.sampler.shuffle, .seed = config.sampler.seed, .reshuffle = config.sampler.reshuffle};
+  SamplerSettings settings{
+      .shuffle = config.sampler.shuffle, .seed = config.sampler.seed, .reshuffle = config.sampler.reshuffle};
   if (config.sampler.generator == "global") {
     if (config.run.seed_per_rank)
-      throw_error("sampler.generator global with run.seed_per_rank: every rank would have another order of the samples");
+      throw_error(
+          "sampler.generator global with run.seed_per_rank: every rank would have another order of the samples");
     settings.global = after_initialisation;
   }
   return settings;
@@ -72,8 +74,10 @@ SamplerSettings sampler_settings(const Config& config, const Generator& after_in
 
 LossSpec loss_spec(const TrainConfig& config) {
   static constexpr std::pair<const char*, LossSpec::Kind> kKinds[] = {
-      {"cross_entropy", LossSpec::Kind::cross_entropy}, {"mse", LossSpec::Kind::mse},
-      {"l1", LossSpec::Kind::l1},                       {"smooth_l1", LossSpec::Kind::smooth_l1},
+      {"cross_entropy", LossSpec::Kind::cross_entropy},
+      {"mse", LossSpec::Kind::mse},
+      {"l1", LossSpec::Kind::l1},
+      {"smooth_l1", LossSpec::Kind::smooth_l1},
       {"bce_with_logits", LossSpec::Kind::bce_with_logits}};
   LossSpec spec{.label_smoothing = config.label_smoothing,
                 .class_weights = {config.class_weights.begin(), config.class_weights.end()},
@@ -90,24 +94,25 @@ LossSpec loss_spec(const TrainConfig& config) {
 
 OptimizerSettings optimizer_settings(const Config& config) {
   const OptimizerConfig& c = config.optimizer;
-  OptimizerSettings settings{.kind = c.kind,
-                             .lr = c.lr,
-                             .weight_decay = c.weight_decay,
-                             .momentum = c.momentum,
-                             .dampening = c.dampening,
-                             .nesterov = c.nesterov,
-                             .maximize = c.maximize,
-                             .amsgrad = c.amsgrad,
-                             .centered = c.centered,
-                             .beta1 = c.beta1,
-                             .beta2 = c.beta2,
-                             .eps = c.eps,
-                             .rho = c.rho,
-                             .alpha = c.alpha,
-                             .lr_decay = c.lr_decay,
-                             .initial_accumulator_value = c.initial_accumulator_value,
-                             .decay_norm_and_bias = c.decay_norm_and_bias,
-                             .momentum_scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum};
+  OptimizerSettings settings{
+      .kind = c.kind,
+      .lr = c.lr,
+      .weight_decay = c.weight_decay,
+      .momentum = c.momentum,
+      .dampening = c.dampening,
+      .nesterov = c.nesterov,
+      .maximize = c.maximize,
+      .amsgrad = c.amsgrad,
+      .centered = c.centered,
+      .beta1 = c.beta1,
+      .beta2 = c.beta2,
+      .eps = c.eps,
+      .rho = c.rho,
+      .alpha = c.alpha,
+      .lr_decay = c.lr_decay,
+      .initial_accumulator_value = c.initial_accumulator_value,
+      .decay_norm_and_bias = c.decay_norm_and_bias,
+      .momentum_scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum};
   for (const ParameterGroupConfig& group : c.groups)
     settings.groups.push_back({.match = group.match, .lr = group.lr, .weight_decay = group.weight_decay});
   return settings;
@@ -115,7 +120,8 @@ OptimizerSettings optimizer_settings(const Config& config) {
 
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
   if (loss.kind != LossSpec::Kind::cross_entropy) return static_cast<double>(dataset.target_width());
-  const bool may_ignore = loss.ignore_index >= 0 && loss.ignore_index < dataset.classes();  // labels are in [0, classes)
+  const bool may_ignore =
+      loss.ignore_index >= 0 && loss.ignore_index < dataset.classes();  // labels are in [0, classes)
   return loss.class_weights.empty() && !may_ignore ? 1 : 0;
 }
 
@@ -123,8 +129,8 @@ void check_output_fits(const Shape& output, const Dataset& dataset, const std::s
   const int64_t width = output.numel();
   if (dataset.target_kind() == TargetKind::labels) {
     if (output.rank() != 1 || width < dataset.classes())
-      throw_error("the model's output is {}, but the labels have {} classes: end with a layer of {} outputs", output.str(),
-                  dataset.classes(), dataset.classes());
+      throw_error("the model's output is {}, but the labels have {} classes: end with a layer of {} outputs",
+                  output.str(), dataset.classes(), dataset.classes());
   } else if (width != dataset.target_width()) {
     throw_error("the model's output is {}, but {} compares it with {} values per sample", output.str(), loss,
                 dataset.target_width());

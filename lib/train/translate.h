@@ -15,7 +15,7 @@ namespace lockstep {
 
 // The seed of the script's global generator on this rank.
 uint64_t initial_seed(const Config& config, int rank);
-ModelSpec model_spec(const Config& config);  // presets expanded
+ModelSpec model_spec(const Config& config);                                         // presets expanded
 DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data);  // paths resolved
 // `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its
 // manual_seed) go on drawing from it, all others have seeds of their own.

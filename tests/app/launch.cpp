@@ -61,7 +61,9 @@ TEST_CASE("a rank that fails alone during the run ends all ranks with its messag
   std::filesystem::create_directories(directory);
   std::filesystem::create_symlink("/dev/full", directory / "metrics.jsonl");
   const Outcome outcome = run_process(
-      mpirun(2, {LOCKSTEP_BINARY, "train", LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--set", "run.dir=" + directory.string()}), 30);
+      mpirun(2, {LOCKSTEP_BINARY, "train", LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--set",
+                 "run.dir=" + directory.string()}),
+      30);
   std::filesystem::remove_all(directory);
   CAPTURE(outcome.output);
   CHECK_FALSE(outcome.timed_out);
@@ -72,7 +74,10 @@ TEST_CASE("a rank that fails alone during the run ends all ranks with its messag
 }
 
 TEST_CASE("a dry run checks everything and trains nothing") {
-  const Outcome outcome = run_process(mpirun(2, {LOCKSTEP_BINARY, "train", LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--dry-run"}), 30);
+  const Outcome outcome =
+      run_process(mpirun(2, {LOCKSTEP_BINARY, "train",
+                             LOCKSTEP_SOURCE_DIR "/configs/articles/001_first_principles.yaml", "--dry-run"}),
+                  30);
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.says("global batch 4 = batch_size 2 x world_size 2 x accumulate 1"));
@@ -82,7 +87,9 @@ TEST_CASE("a dry run checks everything and trains nothing") {
 TEST_CASE("uneven data is counted exactly on any number of ranks") {
   // 5 samples on 4 ranks, batch 1: two steps of 4 and 1 samples; every sample once per epoch.
   for (const char* backend : {"shm", "mpi"}) {
-    const TrainingRun run = train_text(kToy, 4, {"train.batch_size=1", "log.every=1", "log.per_rank=true", "log.indices=true", std::string("distributed.backend=") + backend});
+    const TrainingRun run = train_text(kToy, 4,
+                                       {"train.batch_size=1", "log.every=1", "log.per_rank=true", "log.indices=true",
+                                        std::string("distributed.backend=") + backend});
     CAPTURE(run.outcome.output);
     REQUIRE(run.outcome.exit_code == 0);
     std::vector<int> seen(5, 0);
@@ -99,7 +106,8 @@ TEST_CASE("uneven data is counted exactly on any number of ranks") {
 
 TEST_CASE("training over shared memory and over MPI gives the same bits") {
   const std::string config = "configs/articles/002_complete_script.yaml";
-  const TrainingRun shm = train(config, 4, {"distributed.backend=shm"}), mpi = train(config, 4, {"distributed.backend=mpi"});
+  const TrainingRun shm = train(config, 4, {"distributed.backend=shm"}),
+                    mpi = train(config, 4, {"distributed.backend=mpi"});
   REQUIRE(shm.outcome.exit_code == 0);
   REQUIRE(mpi.outcome.exit_code == 0);
   CHECK(shm.losses() == mpi.losses());

@@ -29,7 +29,9 @@ void check_first_steps(const std::string& config, const nlohmann::json& referenc
     CAPTURE(split.batch);
     CAPTURE(split.accumulate);
     CAPTURE(split.ranks);
-    const TrainingRun run = run_split(config, split, {"train.epochs=1", "train.max_steps=51", "log.every=1", "eval.every=never", "eval.at_start=false"}, 100);
+    const TrainingRun run = run_split(
+        config, split,
+        {"train.epochs=1", "train.max_steps=51", "log.every=1", "eval.every=never", "eval.at_start=false"}, 100);
     CAPTURE(run.outcome.output);
     REQUIRE(run.outcome.exit_code == 0);
     const std::vector<double> losses = run.losses();
@@ -69,7 +71,8 @@ void check_epoch(const Split& split) {
 }  // namespace
 
 TEST_CASE("004: six splits of one batch on MNIST over 51 steps") {
-  check_first_steps("configs/articles/004_mnist.yaml", golden("mnist_curve.json")["mnist"][0]["reference_float64_first51"], 1e-5, 1e-3);
+  check_first_steps("configs/articles/004_mnist.yaml",
+                    golden("mnist_curve.json")["mnist"][0]["reference_float64_first51"], 1e-5, 1e-3);
 }
 
 TEST_CASE("004: six splits of one batch on Fashion-MNIST over 51 steps") {
@@ -77,7 +80,8 @@ TEST_CASE("004: six splits of one batch on Fashion-MNIST over 51 steps") {
     MESSAGE("SKIPPED: Fashion-MNIST is not there: run datasets/fetch fashion-mnist");
     return;
   }
-  check_first_steps("configs/articles/004_fashion_mnist.yaml", golden("mnist_curve.json")["fashion"][0]["reference_float64_first51"], 1e-5, 1e-5);
+  check_first_steps("configs/articles/004_fashion_mnist.yaml",
+                    golden("mnist_curve.json")["fashion"][0]["reference_float64_first51"], 1e-5, 1e-5);
 }
 
 TEST_CASE("004: an epoch of MNIST as 32 x 1 x 1") { check_epoch({32, 1, 1}); }

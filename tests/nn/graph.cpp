@@ -20,8 +20,15 @@ class NoListener final : public GradientListener {
   std::vector<ParameterId> order;
 };
 
-LayerSpec conv(const char* name, int64_t out, int64_t kernel, int64_t padding, const char* input = "", bool bias = true) {
-  return {.kind = "conv2d", .name = name, .input = input, .out = out, .kernel = {kernel, kernel}, .padding = {padding, padding}, .bias = bias};
+LayerSpec conv(const char* name, int64_t out, int64_t kernel, int64_t padding, const char* input = "",
+               bool bias = true) {
+  return {.kind = "conv2d",
+          .name = name,
+          .input = input,
+          .out = out,
+          .kernel = {kernel, kernel},
+          .padding = {padding, padding},
+          .bias = bias};
 }
 
 // Finite differences need a smooth activation: a step across a ReLU's kink measures the kink.
@@ -120,13 +127,14 @@ TEST_CASE("a residual block with batch norm gives PyTorch's logits gradients buf
     CHECK(differs(store.buffer(static_cast<BufferId>(id)), flat_f32(g["buffers_after"][name]), 1e-5, 1e-5) == "");
   }
   std::vector<float> momentum(store.values().size());
-  f.backend->optimizer_ops().sgd({.lr = 0.1, .momentum = 0.9, .first_step = true}, momentum.size(), store.values().data(),
-                                 store.gradients().data(), momentum.data());
+  f.backend->optimizer_ops().sgd({.lr = 0.1, .momentum = 0.9, .first_step = true}, momentum.size(),
+                                 store.values().data(), store.gradients().data(), momentum.data());
   for (const auto& [name, values] : g["after_sgd_lr0.1_momentum0.9"].items()) {
     CAPTURE(name);
     CHECK(differs(store.canonical_value(store.find(name)), flat_f32(values), 1e-5, 1e-5) == "");
   }
-  CHECK(differs(f.forward(f.network.graph(Phase::inference, 3), x), flat_f32(g["eval_logits_after_step"]), 1e-5, 1e-5) == "");
+  CHECK(differs(f.forward(f.network.graph(Phase::inference, 3), x), flat_f32(g["eval_logits_after_step"]), 1e-5,
+                1e-5) == "");
 }
 
 TEST_CASE("gradients of a branching network agree with finite differences") {
@@ -136,10 +144,15 @@ TEST_CASE("gradients of a branching network agree with finite differences") {
 TEST_CASE("fused ReLUs and masked pooling give the gradients of separate layers") {
   // leaky_relu with slope 0 is the same function, and nothing fuses with it.
   const auto model = [](const char* relu) {
-    return ModelSpec{.layers = {conv("conv1", 16, 3, 0), {.kind = relu, .negative_slope = 0}, conv("conv2", 32, 3, 0),
-                                {.kind = relu, .negative_slope = 0}, {.kind = "max_pool2d", .kernel = {2, 2}, .stride = {2, 2}},
-                                {.kind = "flatten"}, {.kind = "linear", .name = "fc1", .out = 20},
-                                {.kind = relu, .negative_slope = 0}, {.kind = "linear", .name = "fc2", .out = 5}}};
+    return ModelSpec{.layers = {conv("conv1", 16, 3, 0),
+                                {.kind = relu, .negative_slope = 0},
+                                conv("conv2", 32, 3, 0),
+                                {.kind = relu, .negative_slope = 0},
+                                {.kind = "max_pool2d", .kernel = {2, 2}, .stride = {2, 2}},
+                                {.kind = "flatten"},
+                                {.kind = "linear", .name = "fc1", .out = 20},
+                                {.kind = relu, .negative_slope = 0},
+                                {.kind = "linear", .name = "fc2", .out = 5}}};
   };
   Fixture fused(model("relu"), Shape{1, 8, 8}, 4), separate(model("leaky_relu"), Shape{1, 8, 8}, 4);
   const auto x = random_values(4 * 64, 1), dy = random_values(20, 2);
@@ -158,27 +171,43 @@ TEST_CASE("fused ReLUs and masked pooling give the gradients of separate layers"
 }
 
 TEST_CASE("gradients agree with finite differences where channels are blocked") {
-  const ModelSpec model{.layers = {conv("conv1", 16, 3, 0), {.kind = "tanh"}, conv("conv2", 32, 3, 0), {.kind = "avg_pool2d", .kernel = {2, 2}, .stride = {2, 2}},
-                                   {.kind = "flatten"}, {.kind = "linear", .name = "fc1", .out = 20}, {.kind = "gelu"}, {.kind = "linear", .name = "fc2", .out = 5}}};
+  const ModelSpec model{.layers = {conv("conv1", 16, 3, 0),
+                                   {.kind = "tanh"},
+                                   conv("conv2", 32, 3, 0),
+                                   {.kind = "avg_pool2d", .kernel = {2, 2}, .stride = {2, 2}},
+                                   {.kind = "flatten"},
+                                   {.kind = "linear", .name = "fc1", .out = 20},
+                                   {.kind = "gelu"},
+                                   {.kind = "linear", .name = "fc2", .out = 5}}};
   check_gradients(model, Shape{1, 8, 8}, 4);
 }
 
 TEST_CASE("a blocked tensor is reordered where a layer needs the canonical layout") {
-  const ModelSpec model{.layers = {conv("conv1", 16, 3, 1), {.kind = "group_norm", .name = "gn", .groups = 4}, {.kind = "gelu"},
-                                   conv("conv2", 16, 3, 1), {.kind = "add", .input = "", .add = "gn"}, {.kind = "flatten"},
-                                   {.kind = "layer_norm", .name = "ln"}, {.kind = "linear", .name = "fc", .out = 3}}};
+  const ModelSpec model{.layers = {conv("conv1", 16, 3, 1),
+                                   {.kind = "group_norm", .name = "gn", .groups = 4},
+                                   {.kind = "gelu"},
+                                   conv("conv2", 16, 3, 1),
+                                   {.kind = "add", .input = "", .add = "gn"},
+                                   {.kind = "flatten"},
+                                   {.kind = "layer_norm", .name = "ln"},
+                                   {.kind = "linear", .name = "fc", .out = 3}}};
   check_gradients(model, Shape{3, 4, 4}, 2);
 }
 
 TEST_CASE("a tensor read three times gets the sum of three gradients") {
-  const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 6}, {.kind = "tanh", .name = "t"},
-                                   {.kind = "linear", .name = "b", .input = "t", .out = 6}, {.kind = "add", .name = "s", .input = "b", .add = "t"},
-                                   {.kind = "sigmoid", .name = "g"}, {.kind = "add", .name = "u", .input = "g", .add = "t"}, {.kind = "linear", .name = "c", .out = 2}}};
+  const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 6},
+                                   {.kind = "tanh", .name = "t"},
+                                   {.kind = "linear", .name = "b", .input = "t", .out = 6},
+                                   {.kind = "add", .name = "s", .input = "b", .add = "t"},
+                                   {.kind = "sigmoid", .name = "g"},
+                                   {.kind = "add", .name = "u", .input = "g", .add = "t"},
+                                   {.kind = "linear", .name = "c", .out = 2}}};
   check_gradients(model, Shape{5}, 4);
 }
 
 TEST_CASE("a tensor added to itself doubles its gradient") {
-  const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 4}, {.kind = "add", .name = "twice", .input = "a", .add = "a"}}};
+  const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 4},
+                                   {.kind = "add", .name = "twice", .input = "a", .add = "a"}}};
   Fixture f(model, Shape{3}, 2);
   Graph& graph = f.network.graph(Phase::training, 2);
   const auto x = random_values(6, 4);
@@ -222,18 +251,25 @@ TEST_CASE("inference leaves dropout out and gives every sample its own result") 
   const auto x = random_values(3 * 144, 5);
   const auto together = f.forward(f.network.graph(Phase::inference, 3), x);
   for (int64_t i = 0; i < 3; ++i) {
-    const auto alone = f.forward(f.network.graph(Phase::inference, 1), {x.begin() + i * 144, x.begin() + (i + 1) * 144});
+    const auto alone =
+        f.forward(f.network.graph(Phase::inference, 1), {x.begin() + i * 144, x.begin() + (i + 1) * 144});
     CHECK(differs(alone, std::span(together).subspan(static_cast<size_t>(i) * 10, 10), 1e-4, 1e-4) == "");
   }
 }
 
 TEST_CASE("models that cannot be built say where and why") {
   const auto backend = make_cpu_backend({});
-  const auto build = [&](std::vector<LayerSpec> layers) { Network network({.layers = std::move(layers)}, Shape{4}, *backend, 2); };
+  const auto build = [&](std::vector<LayerSpec> layers) {
+    Network network({.layers = std::move(layers)}, Shape{4}, *backend, 2);
+  };
   CHECK_THROWS_WITH(build({}), "the model has no layers");
-  CHECK_THROWS_WITH(build({{.kind = "lineer", .where = "m.yaml:3:5"}}), doctest::Contains("m.yaml:3:5: unknown layer kind 'lineer'"));
-  CHECK_THROWS_WITH(build({{.kind = "relu", .input = "nobody", .where = "m.yaml:3:5"}}), doctest::Contains("reads 'nobody'"));
-  CHECK_THROWS_WITH(build({{.kind = "linear", .name = "a", .out = 3}, {.kind = "linear", .name = "b", .input = "input", .out = 2}}),
-                    "layer 'a' is not used by any later layer: the loss does not depend on it");
-  CHECK_THROWS_WITH(build({{.kind = "linear", .name = "a", .out = 3}, {.kind = "linear", .name = "a", .out = 2}}), doctest::Contains("named 'a.weight'"));
+  CHECK_THROWS_WITH(build({{.kind = "lineer", .where = "m.yaml:3:5"}}),
+                    doctest::Contains("m.yaml:3:5: unknown layer kind 'lineer'"));
+  CHECK_THROWS_WITH(build({{.kind = "relu", .input = "nobody", .where = "m.yaml:3:5"}}),
+                    doctest::Contains("reads 'nobody'"));
+  CHECK_THROWS_WITH(
+      build({{.kind = "linear", .name = "a", .out = 3}, {.kind = "linear", .name = "b", .input = "input", .out = 2}}),
+      "layer 'a' is not used by any later layer: the loss does not depend on it");
+  CHECK_THROWS_WITH(build({{.kind = "linear", .name = "a", .out = 3}, {.kind = "linear", .name = "a", .out = 2}}),
+                    doctest::Contains("named 'a.weight'"));
 }

@@ -8,7 +8,7 @@
 
 namespace lockstep::test {
 
-const nlohmann::json& golden(const std::string& file);             // tests/golden/FILE, parsed once per process
+const nlohmann::json& golden(const std::string& file);      // tests/golden/FILE, parsed once per process
 std::vector<float> flat_f32(const nlohmann::json& nested);  // row-major; decimal -> double -> float
 std::vector<double> flat_f64(const nlohmann::json& nested);
 std::vector<int64_t> flat_i64(const nlohmann::json& nested);

@@ -40,7 +40,8 @@ Outcome run_process(std::vector<std::string> command, double limit_seconds) {
   while (!ended) {
     ended = waitpid(child, &status, WNOHANG) == child;
     char text[4096];
-    for (ssize_t got = 0; (got = read(ends[0], text, sizeof text)) > 0;) outcome.output.append(text, static_cast<size_t>(got));
+    for (ssize_t got = 0; (got = read(ends[0], text, sizeof text)) > 0;)
+      outcome.output.append(text, static_cast<size_t>(got));
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!ended && !outcome.timed_out && outcome.seconds > limit_seconds) {
       outcome.timed_out = true;
@@ -55,8 +56,8 @@ Outcome run_process(std::vector<std::string> command, double limit_seconds) {
 }
 
 std::vector<std::string> mpirun(int ranks, const std::vector<std::string>& program) {
-  std::vector<std::string> command{LOCKSTEP_MPIEXEC, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                                   "-np", std::to_string(ranks)};
+  std::vector<std::string> command{
+      LOCKSTEP_MPIEXEC, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
   command.insert(command.end(), program.begin(), program.end());
   return command;
 }

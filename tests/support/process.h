@@ -15,7 +15,8 @@ struct Outcome {
   bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
 };
 
-// Searches PATH; no shell. At the limit the program gets SIGTERM (mpirun then ends its ranks), ten seconds later SIGKILL.
+// Searches PATH; no shell. At the limit the program gets SIGTERM (mpirun then ends its ranks), ten seconds later
+// SIGKILL.
 Outcome run_process(std::vector<std::string> command, double limit_seconds);
 
 // mpirun with `ranks` ranks of the program, as root or not, on any number of cores.

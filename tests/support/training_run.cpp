@@ -59,7 +59,8 @@ std::vector<double> TrainingRun::probe(const std::string& text, const std::strin
   return values;
 }
 
-TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides, double limit_seconds) {
+TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides,
+                  double limit_seconds) {
   const auto directory = fresh_directory();
   const auto path = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / config;
   std::vector<std::string> program{LOCKSTEP_BINARY, "train", path.string(), "--set", "run.dir=" + directory.string()};
@@ -72,7 +73,8 @@ TrainingRun train(const std::string& config, int ranks, const std::vector<std::s
   return run;
 }
 
-TrainingRun train_text(const std::string& yaml, int ranks, const std::vector<std::string>& overrides, double limit_seconds) {
+TrainingRun train_text(const std::string& yaml, int ranks, const std::vector<std::string>& overrides,
+                       double limit_seconds) {
   const auto directory = fresh_directory();
   const auto path = directory / "config.yaml";
   std::ofstream(path) << yaml;

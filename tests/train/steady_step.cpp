@@ -46,10 +46,10 @@ bool skipped() {
 Outcome steps(const char* config, const std::vector<std::string>& environment = {}) {
   const fs::path file = fs::temp_directory_path() / ("steady_step_" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << config;
-  std::vector<std::string> command{"env"};
+  std::vector<std::string> command{"env", "OMP_NUM_THREADS=1"};  // a second thread's first steps come when they may
   command.insert(command.end(), environment.begin(), environment.end());
   for (const char* word : {"--warmup", "12", "--steps", "50", "--blocks", "5", "--mark"}) command.emplace_back(word);
-  command.insert(command.begin() + 1 + static_cast<long>(environment.size()), {program(), file.string()});
+  command.insert(command.begin() + 2 + static_cast<long>(environment.size()), {program(), file.string()});
   const Outcome outcome = run_process(command, 120);
   fs::remove(file);
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);

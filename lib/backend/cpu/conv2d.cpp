@@ -55,9 +55,9 @@ std::vector<MemoryDesc> layouts(TensorDesc desc) {
 }
 
 // Winograd trades multiplications for transformations of the weights and of both activations. Measured with version
-// 2.6.3 for 16..512 channels and 16..16384 pixels: from 32 channels and 1024 output pixels on it takes 0.55-0.9 of the
-// direct kernels' time in all three passes, below it up to 4 times as long. A rule, not a timing at start: the bits of
-// a result must not depend on how busy the machine was.
+// 2.6.3 for 16..512 channels and 16..16384 pixels: from 32 channels and 1024 output pixels on it mostly takes 0.55-0.9
+// of the direct kernels' time in all three passes, below it up to 18 times as long. A rule, not a timing at start: the
+// bits of a result must not depend on how busy the machine was.
 bool winograd_pays(const Conv2dSpec& spec, const Shape& output) {
   return spec.input.shape[1] >= 32 && spec.out_channels >= 32 && output[0] * output[2] * output[3] >= 1024;
 }

@@ -1,5 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <omp.h>
+
 #include <cstring>
 #include <memory>
 
@@ -41,6 +43,9 @@ std::unique_ptr<LossPlan> CpuBackend::plan_loss(const LossSpec& spec, int64_t ba
   return make_cpu_loss(spec, batch, classes);
 }
 
-std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) { return std::make_unique<CpuBackend>(options); }
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+  omp_set_num_threads(options.threads);  // oneDNN reads it when it makes a plan
+  return std::make_unique<CpuBackend>(options);
+}
 
 }  // namespace lockstep
