@@ -4,7 +4,6 @@
 
 #include "app/commands.h"
 #include "core/error.h"
-#include "train/config_batch.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -25,19 +24,18 @@ Generator after_initialisation(const Config& config, Generator generator, const 
 int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
   Generator generator(initial_seed(config, 0));
   const std::unique_ptr<Dataset> train = make_dataset(config, config.data.train, 0, generator);
+  const SamplerSettings sampler = sampler_settings(config, after_initialisation(config, generator, *train));
+  const auto spec = [&](int64_t world_size) {
+    return data_plan_spec(config, train->size(), train->per_rank(), world_size);
+  };
   std::string report;
-  DataPlanSpec base;
-  for (int64_t world_size : world_sizes) {
-    base = data_plan_spec(config, train->size(), train->per_rank(), world_size);
-    std::printf("%s\n", resolve_batch(config.train, world_size).line().c_str());
-    if (config.train.global_batch_size || train->per_rank() || world_sizes.size() == 1) {
-      // batch_size or the number of samples depends on world_size: a table of its own.
-      report += plan_report(base, std::span(&world_size, 1),
-                            sampler_settings(config, after_initialisation(config, generator, *train)));
-    }
+  if (config.train.global_batch_size || train->per_rank()) {
+    // batch_size or the number of samples depends on world_size: a table for each.
+    for (int64_t world_size : world_sizes)
+      report += plan_report(spec(world_size), std::span(&world_size, 1), sampler) + "\n";
+  } else {
+    report = plan_report(spec(world_sizes[0]), world_sizes, sampler);
   }
-  if (report.empty())
-    report = plan_report(base, world_sizes, sampler_settings(config, after_initialisation(config, generator, *train)));
   std::fputs(report.c_str(), stdout);
   return kSuccess;
 }

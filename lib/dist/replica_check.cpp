@@ -59,7 +59,11 @@ std::string line_of(std::string_view text, size_t index) {
 
 void broadcast_model(ParameterStore& store, Communicator& communicator) {
   communicator.broadcast(std::as_writable_bytes(store.values()), 0);
-  communicator.broadcast(std::as_writable_bytes(store.buffer_values()), 0);
+  broadcast_buffers(store, communicator);
+}
+
+void broadcast_buffers(ParameterStore& store, Communicator& communicator) {
+  if (!store.buffer_values().empty()) communicator.broadcast(std::as_writable_bytes(store.buffer_values()), 0);
 }
 
 void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator) {

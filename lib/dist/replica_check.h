@@ -11,6 +11,10 @@ namespace lockstep {
 // Rank 0's parameters and buffers to all ranks.
 void broadcast_model(ParameterStore& store, Communicator& communicator);
 
+// Rank 0's buffers to all ranks, before evaluation: every rank has tracked the statistics of its own samples only, and
+// PyTorch's DDP, too, keeps those of rank 0. Nothing happens without buffers.
+void broadcast_buffers(ParameterStore& store, Communicator& communicator);
+
 // Throws on all ranks, naming the first rank that differs from rank 0 and what differs: `config` text, a parameter's
 // name or shape, or the layout its plan stores it in (ranks on unlike CPUs), without which reduced gradients would be
 // nonsense.

@@ -21,7 +21,7 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 
 }  // namespace
 
-RunLog::RunLog(const std::string& dir, bool active) : active_(active) {
+RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active) {
   if (!active_) return;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
@@ -44,6 +44,9 @@ void RunLog::write(const nlohmann::json& event) {
 
 void RunLog::start(const std::string& config_yaml, int world_size, int64_t parameters, const std::string& arithmetic) {
   if (!active_) return;
+  std::ofstream file(dir_ + "/config.yaml");
+  file << config_yaml;
+  if (!file.flush()) throw_error("{}/config.yaml: cannot be written", dir_);
   write({{"event", "start"},
          {"world_size", world_size},
          {"parameters", parameters},

@@ -47,6 +47,7 @@ class RunLog {
 
  private:
   void write(const nlohmann::json& event);
+  std::string dir_;
   int file_ = -1;
   bool active_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "dist/replica_check.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -92,6 +93,7 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 
 void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
+  if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   log_.eval({.step = step_ - 1,

@@ -113,3 +113,23 @@ TEST_CASE("training over shared memory and over MPI gives the same bits") {
   CHECK(shm.losses() == mpi.losses());
   for (size_t rank = 0; rank < 4; ++rank) CHECK(shm.rank_losses(rank) == mpi.rank_losses(rank));
 }
+
+TEST_CASE("validation of a network with batch norm is the same on any backend and repeatable") {
+  // Without agreed buffers each rank would judge its shard with statistics of its own.
+  const std::string yaml = R"(
+run: {seed: 3}
+model: {layers: [{linear: 8}, batch_norm, relu, {linear: 2}]}
+data:
+  train: {kind: synthetic, name: teacher, samples: 64, shape: [4], classes: 2, seed: 1}
+  val: {kind: synthetic, name: teacher, samples: 33, shape: [4], classes: 2, seed: 2}
+train: {epochs: 2, batch_size: 8}
+optimizer: {kind: sgd, lr: 0.1}
+)";
+  const TrainingRun shm = train_text(yaml, 2, {"distributed.backend=shm"}),
+                    mpi = train_text(yaml, 2, {"distributed.backend=mpi"});
+  CAPTURE(shm.outcome.output);
+  REQUIRE(shm.outcome.exit_code == 0);
+  REQUIRE(mpi.outcome.exit_code == 0);
+  CHECK(shm.of("eval").back()["loss"] == mpi.of("eval").back()["loss"]);
+  CHECK(shm.of("eval").back()["count"] == 33);
+}

@@ -13,19 +13,6 @@ using namespace lockstep::test;
 
 namespace {
 
-Shape shape_of(const nlohmann::json& nested) {
-  std::vector<int64_t> dims;
-  for (const nlohmann::json* level = &nested; level->is_array(); level = &(*level)[0])
-    dims.push_back(std::ssize(*level));
-  return Shape(dims);
-}
-
-// A number, or one number per axis.
-std::array<int64_t, 2> pair(const nlohmann::json& value) {
-  if (value.is_array()) return {value[0].get<int64_t>(), value[1].get<int64_t>()};
-  return {value.get<int64_t>(), value.get<int64_t>()};
-}
-
 LayerSpec spec_of(const nlohmann::json& entry) {
   const auto& settings = entry["settings"];
   LayerSpec spec;

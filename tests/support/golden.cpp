@@ -51,6 +51,18 @@ std::vector<int64_t> flat_i64(const nlohmann::json& nested) {
   return out;
 }
 
+Shape shape_of(const nlohmann::json& nested) {
+  std::vector<int64_t> dims;
+  for (const nlohmann::json* level = &nested; level->is_array(); level = &(*level)[0])
+    dims.push_back(std::ssize(*level));
+  return Shape(dims);
+}
+
+std::array<int64_t, 2> pair(const nlohmann::json& value) {
+  if (value.is_array()) return {value[0].get<int64_t>(), value[1].get<int64_t>()};
+  return {value.get<int64_t>(), value.get<int64_t>()};
+}
+
 std::string differs(std::span<const float> a, std::span<const float> b, double rel, double abs) {
   if (a.size() != b.size()) return fmt::format("sizes {} and {}", a.size(), b.size());
   double worst = -1;
