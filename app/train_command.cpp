@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "backend/factory.h"
 #include "comm/abort_all.h"
 #include "comm/factory.h"
 #include "comm/malloc_policy.h"
@@ -31,17 +32,15 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   std::string why;
+  int threads = 1;
   run_agreed(mpi.world(), [&] {
     config = load_config(options.file, options.set);
     check_world_size(config, mpi.size());
-    if (config.device.kind == "cuda") throw_error("device.kind cuda: this build has no CUDA backend");
     if (config.device.flush_denormals) flush_denormals();
-    backend = make_cpu_backend(
-        {.threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads(),
-         .winograd = config.device.convolution != "direct"});
+    threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
+    backend = make_backend(config.device.kind, {.threads = threads, .winograd = config.device.convolution != "direct"});
   });
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
-  const int threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), communicator {}{}", mpi.size(), mpi.nodes(), threads,
             backend->name(), name(detect_isa()), communicator->name(), why.empty() ? "" : ": " + why);
 

@@ -51,6 +51,10 @@ TEST_CASE("a model that does not fit the labels is refused") {
   check_polite(train_text(kToy, 2, {"model.layers=[{linear: 1}]"}), "the labels have 2 classes");
 }
 
+TEST_CASE("a device that the build does not know is refused") {
+  check_polite(train_text(kToy, 2, {"device.kind=cuda"}), "this build has no CUDA backend");
+}
+
 TEST_CASE("empty loaders are refused before training") {
   check_polite(train_text(kToy, 8, {"sampler.drop_last=true", "sampler.uneven=pad"}), "every loader is empty");
 }
