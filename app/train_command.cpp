@@ -36,9 +36,10 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   run_agreed(mpi.world(), [&] {
     config = load_config(options.file, options.set);
     check_world_size(config, mpi.size());
-    if (config.device.flush_denormals) flush_denormals();
     threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
-    backend = make_backend(config.device.kind, {.threads = threads, .winograd = config.device.convolution != "direct"});
+    backend = make_backend(config.device.kind, {.threads = threads,
+                                                .flush_denormals = config.device.flush_denormals,
+                                                .winograd = config.device.convolution != "direct"});
   });
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), communicator {}{}", mpi.size(), mpi.nodes(), threads,

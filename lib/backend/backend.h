@@ -43,9 +43,10 @@ class Backend {
 };
 
 struct CpuOptions {
-  int threads = 1;            // compute threads of this rank
-  bool winograd = true;       // let convolutions use Winograd where the library has it (faster, last digits differ)
-  bool small_kernels = true;  // own kernels for tiny linear layers (else oneDNN; for comparison)
+  int threads = 1;              // compute threads of this rank
+  bool flush_denormals = true;  // in all of these threads: denormal operands cost a hundred cycles each
+  bool winograd = true;         // let convolutions use Winograd where the library has it (faster, last digits differ)
+  bool small_kernels = true;    // own kernels for tiny linear layers (else oneDNN; for comparison)
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 

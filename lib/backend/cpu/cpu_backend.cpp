@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/pointwise.h"
+#include "core/cpu_features.h"
 
 namespace lockstep {
 
@@ -45,6 +46,10 @@ std::unique_ptr<LossPlan> CpuBackend::plan_loss(const LossSpec& spec, int64_t ba
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
   omp_set_num_threads(options.threads);  // oneDNN reads it when it makes a plan
+  if (options.flush_denormals) {
+#pragma omp parallel
+    flush_denormals();
+  }
   return std::make_unique<CpuBackend>(options);
 }
 
