@@ -14,7 +14,7 @@ namespace {
 
 const std::string kArticles = LOCKSTEP_SOURCE_DIR "/configs/articles/";
 
-Outcome lockstep(std::vector<std::string> arguments) {
+Outcome run_lockstep(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), LOCKSTEP_BINARY);
   return run_process(arguments, 60);
 }
@@ -28,7 +28,7 @@ std::string read(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("plan shows the article's table for 16 samples on 1 2 4 and 8 ranks") {
-  const Outcome plan = lockstep({"plan", kArticles + "000_all_reduce.yaml", "--world-size", "1,2,4,8"});
+  const Outcome plan = run_lockstep({"plan", kArticles + "000_all_reduce.yaml", "--world-size", "1,2,4,8"});
   CAPTURE(plan.output);
   CHECK(plan.exit_code == 0);
   CHECK(plan.says("world_size 4: global batch = batch_size 2 x world_size 4 x accumulate 1 = 8"));
@@ -37,7 +37,7 @@ TEST_CASE("plan shows the article's table for 16 samples on 1 2 4 and 8 ranks") 
 }
 
 TEST_CASE("plan warns where every loader is empty and train refuses") {
-  const Outcome plan = lockstep({"plan", kArticles + "001_first_principles.yaml", "--world-size", "8"});
+  const Outcome plan = run_lockstep({"plan", kArticles + "001_first_principles.yaml", "--world-size", "8"});
   CAPTURE(plan.output);
   CHECK(plan.exit_code == 0);
   CHECK(plan.says(
@@ -45,7 +45,7 @@ TEST_CASE("plan warns where every loader is empty and train refuses") {
 }
 
 TEST_CASE("plan and training agree on the samples of DataLoader's shuffle") {
-  const Outcome plan = lockstep({"plan", kArticles + "000_toy.yaml", "--world-size", "1"});
+  const Outcome plan = run_lockstep({"plan", kArticles + "000_toy.yaml", "--world-size", "1"});
   CAPTURE(plan.output);
   for (const char* order : {"rank 0: 2 1 3 0", "rank 0: 3 4 1 2", "rank 0: 0 4 1 2"}) CHECK(plan.says(order));
   const TrainingRun run = train("configs/articles/000_toy.yaml", 1);
@@ -56,10 +56,10 @@ TEST_CASE("config prints a file that is accepted and prints itself again") {
   const auto path = std::filesystem::temp_directory_path() / ("lockstep-config-" + std::to_string(getpid()) + ".yaml");
   for (const auto& entry : std::filesystem::directory_iterator(kArticles)) {
     CAPTURE(entry.path().string());
-    const Outcome first = lockstep({"config", entry.path().string()});
+    const Outcome first = run_lockstep({"config", entry.path().string()});
     REQUIRE(first.exit_code == 0);
     std::ofstream(path) << first.output;
-    const Outcome second = lockstep({"config", path.string()});
+    const Outcome second = run_lockstep({"config", path.string()});
     CHECK(second.exit_code == 0);
     CHECK(second.output == first.output);
   }
@@ -72,14 +72,14 @@ TEST_CASE("plot draws one curve per run") {
   for (const std::string seed : {"1", "2"}) {
     const std::string run = (directory / ("run" + seed)).string();
     const Outcome trained =
-        lockstep({"train", kArticles + "000_toy.yaml", "--set", "run.dir=" + run, "--set", "run.seed=" + seed});
+        run_lockstep({"train", kArticles + "000_toy.yaml", "--set", "run.dir=" + run, "--set", "run.seed=" + seed});
     REQUIRE(trained.exit_code == 0);
     CHECK(std::filesystem::exists(run + "/config.yaml"));
     command.insert(command.end(), {run, "--label", "seed " + seed + " <&>"});
   }
   const std::string svg = (directory / "curves.svg").string();
   command.insert(command.end(), {"-o", svg});
-  const Outcome plotted = lockstep(command);
+  const Outcome plotted = run_lockstep(command);
   CAPTURE(plotted.output);
   REQUIRE(plotted.exit_code == 0);
   const std::string text = read(svg);
@@ -87,13 +87,13 @@ TEST_CASE("plot draws one curve per run") {
   for (size_t at = text.find("<polyline"); at != std::string::npos; at = text.find("<polyline", at + 1)) ++curves;
   CHECK(curves == 4);  // two panels
   CHECK(text.find("seed 1 &lt;&amp;&gt;") != std::string::npos);
-  CHECK(lockstep({"plot", directory.string(), "-o", svg}).exit_code == 2);  // not a run
+  CHECK(run_lockstep({"plot", directory.string(), "-o", svg}).exit_code == 2);  // not a run
   std::filesystem::remove_all(directory);
 }
 
 TEST_CASE("a wrong command line ends with code 2") {
-  CHECK(lockstep({"trian"}).exit_code == 2);
-  CHECK(lockstep({"train"}).exit_code == 2);
-  CHECK(lockstep({"train", "/nowhere.yaml"}).exit_code == 2);
-  CHECK(lockstep({"--help"}).exit_code == 0);
+  CHECK(run_lockstep({"trian"}).exit_code == 2);
+  CHECK(run_lockstep({"train"}).exit_code == 2);
+  CHECK(run_lockstep({"train", "/nowhere.yaml"}).exit_code == 2);
+  CHECK(run_lockstep({"--help"}).exit_code == 0);
 }
