@@ -6,10 +6,10 @@
 #include <atomic>
 #include <chrono>
 
-#include "data/allocations.h"
 #include "data/factory.h"
 #include "data/files.h"
 #include "data/rows.h"
+#include "support/allocations.h"
 
 using namespace lockstep;
 using namespace lockstep::test;

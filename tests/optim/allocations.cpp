@@ -1,25 +1,12 @@
 // A step of training must not allocate: operator new is counted in this executable.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "backend/cpu/optimizer_ops.h"
 #include "optim/clip.h"
 #include "optim/golden_optimizer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-
-static std::atomic<long> allocations{0};
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "support/allocations.h"
 
 using namespace lockstep;
 
@@ -38,7 +25,7 @@ TEST_CASE("a step with its clipping and its schedule allocates nothing") {
     const std::vector<ParameterRange> slices{{0, 10}, {16, 40}};
     std::vector<float> p(64, 1), g(64, 0.5);
     optimizer->step(p, g);
-    const long before = allocations;
+    const int64_t before = test::allocations();
     for (int64_t t = 1; t < 10; ++t) {
       for (int group = 0; group < optimizer->groups(); ++group) optimizer->set_lr(group, schedule.lr(t));
       clip_by_norm(ops, slices, g, 1.0);
@@ -46,10 +33,10 @@ TEST_CASE("a step with its clipping and its schedule allocates nothing") {
       clip_by_value(ops, slices, g, 0.5);
       optimizer->step(p, g);
     }
-    const long during = allocations - before;
+    const int64_t during = test::allocations() - before;
     CHECK_EQ(during, 0);
   }
-  const long before = allocations;
-  ::operator delete(::operator new(1));  // the counter counts
-  CHECK_GE(allocations - before, 1);
+  const int64_t before = test::allocations();
+  std::vector<float> counted(1);  // the counter counts
+  CHECK_GE(test::allocations() - before, 1);
 }

@@ -1,5 +1,5 @@
-// Replaces the global operator new of the test program by one that counts.
-#include "data/allocations.h"
+// Replaces the global operator new by one that counts, in the test programs that ask for the count.
+#include "support/allocations.h"
 
 #include <atomic>
 #include <cstdlib>
