@@ -7,6 +7,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +23,20 @@ class Failed(Exception):
     pass
 
 
+def end_group(process):
+    """Ends a program that still runs, with all that it started: first politely."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+
+
+def end_politely_when_told():
+    """SIGTERM becomes an exception, so that no started program is left behind."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 def run_all(commands, limit, environments=None):
     """Starts the commands at the same time and returns their standard outputs; ends all of them at the limit."""
     environments = environments or [{}] * len(commands)
@@ -34,17 +49,15 @@ def run_all(commands, limit, environments=None):
                                        cwd=ROOT, env=environment, start_new_session=True)
             started.append((process, out, err))
         end, late = time.monotonic() + limit, False
-        for process, _, _ in started:
-            try:
-                process.wait(max(0.1, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                late = True
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
             for process, _, _ in started:
-                if process.poll() is None:
-                    os.killpg(process.pid, number)
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(5)
+                try:
+                    process.wait(max(0.1, end - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    late = True
+        finally:  # also when this program itself is told to end
+            for process, _, _ in started:
+                end_group(process)
         outputs = []
         for command, (process, out, err) in zip(commands, started):
             out.seek(0), err.seek(0)
