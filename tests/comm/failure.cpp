@@ -72,8 +72,8 @@ TEST_CASE("a mistake that all ranks see ends with one message and no abort" * do
 }
 
 TEST_CASE("srun without PMIx is refused instead of training alone" * doctest::timeout(60)) {
-  const Outcome outcome =
-      run_process({"env", quiet_sanitizer, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=2", COMM_FAILING_RANK, "polite"}, 30);
+  const Outcome outcome = run_process(
+      {"env", quiet_sanitizer, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=2", COMM_FAILING_RANK, "polite"}, 30);
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code != 0);
   CHECK(outcome.says("MPI size is 1 but the Slurm step has 4 tasks: start with srun --mpi=pmix"));
