@@ -4,8 +4,7 @@
 // stop  costs nothing in a step: every rank remembers its first bad loss, and all hear of it where losses are reduced
 //       anyway (logged steps, ends of epochs).
 // skip  needs the answer before every update: one more small all-reduce and one pass over the gradients a step. A
-// skipped
-//       step counts as a step, for the log, max_steps and the schedule; parameters, optimizer state and running
+//       skipped step counts as a step, for the log, max_steps and the schedule; parameters, optimizer state and running
 //       statistics stay as they were.
 #pragma once
 
