@@ -92,10 +92,11 @@ void measure_blocks(const Options& options, Stepper& stepper, MPI_Comm world, St
 
 void run(const Options& options, const MpiEnvironment& mpi) {
   const Config config = load_config(options.file, options.set);
-  if (config.device.flush_denormals) flush_denormals();
   StepResult result{.independent = options.independent, .isa = std::string(name(detect_isa()))};
   result.threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
-  const auto backend = make_cpu_backend({.threads = result.threads, .winograd = config.device.convolution != "direct"});
+  const auto backend = make_cpu_backend({.threads = result.threads,
+                                         .flush_denormals = config.device.flush_denormals,
+                                         .winograd = config.device.convolution != "direct"});
   std::unique_ptr<Communicator> communicator;
   if (options.independent) {
     communicator = std::make_unique<SerialCommunicator>();
