@@ -41,9 +41,14 @@ int train(const Options& options, const MpiEnvironment& mpi) {
                                                 .flush_denormals = config.device.flush_denormals,
                                                 .winograd = config.device.convolution != "direct"});
   });
+  const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
-  log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), communicator {}{}", mpi.size(), mpi.nodes(), threads,
-            backend->name(), name(detect_isa()), communicator->name(), why.empty() ? "" : ": " + why);
+  log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), {}, communicator {}{}", mpi.size(), mpi.nodes(),
+            threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
+            why.empty() ? "" : ": " + why);
+  if (!arithmetic.missing.empty() && mpi.rank() == 0)
+    log::warning("train.precision {}: {}, so products are computed in fp32: less memory than fp32, but not faster",
+                 config.train.precision, arithmetic.missing);
 
   std::unique_ptr<RunLog> log;
   std::unique_ptr<Trainer> trainer;

@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CASES = {"mlp": ROOT / "bench/cases/mlp.yaml", "convnet": ROOT / "bench/cases/convnet.yaml"}
+CASES = {"mlp": [ROOT / "bench/cases/mlp.yaml"], "convnet": [ROOT / "bench/cases/convnet.yaml"],
+         "convnet-bf16": [ROOT / "bench/cases/convnet.yaml", "--set", "train.precision=bf16"]}
 # glibc's allocator told to keep what it has: PyTorch takes thousands of page faults a step without.
 TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "17179869184",
                 "MALLOC_TOP_PAD_": "268435456"}
@@ -93,8 +94,13 @@ class Ours:
                 raise Failed(f"{program} is missing: build it, or name another build directory with --build")
 
     def step(self, case, ranks, limit, extra=()):
-        command = [self.step_program, CASES[case], "--set", "device.threads=1", *extra]
+        command = [self.step_program, *CASES[case], "--set", "device.threads=1", *extra]
         return last_json(run_all([(mpirun(ranks) if ranks > 1 else []) + command], limit)[0])
+
+    def bf16_arithmetic(self):
+        """"bf16 (AMX)", "bf16 (AVX-512 bf16)", or None where the CPU has neither."""
+        result = self.step("mlp", 1, 60, ["--set", "train.precision=bf16", "--warmup", 1, "--steps", 1])
+        return result["arithmetic"] if result["native"] else None
 
     def probe(self, ranks):
         return last_json(run_all([mpirun(ranks) + [self.probe_program]], 60)[0])

@@ -97,6 +97,9 @@ void run(const Options& options, const MpiEnvironment& mpi) {
   const auto backend = make_cpu_backend({.threads = result.threads,
                                          .flush_denormals = config.device.flush_denormals,
                                          .winograd = config.device.convolution != "direct"});
+  const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
+  result.arithmetic = arithmetic.text;
+  result.native = arithmetic.missing.empty();
   std::unique_ptr<Communicator> communicator;
   if (options.independent) {
     communicator = std::make_unique<SerialCommunicator>();

@@ -60,6 +60,8 @@ std::string to_json(const StepResult& mine, MPI_Comm world) {
       {"threads", mine.threads},
       {"communicator", mine.communicator},
       {"isa", mine.isa},
+      {"arithmetic", mine.arithmetic},
+      {"native", mine.native},
       {"steps", mine.steps},
       {"us_per_step", {{"median", us}, {"p10", quantile(blocks, 0.1)}, {"p90", quantile(blocks, 0.9)}}},
       {"steps_per_second", 1e6 / us},

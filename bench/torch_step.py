@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The training step of bench/cases in PyTorch: same model, initial weights, data and order; timed like bench_step.
+convnet-bf16: under torch.autocast, channels last.
 
 Alone, or as one of several processes under DDP with gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say so. Rank 0
 prints one JSON line. Batches are index expressions on tensors in memory, so no loader is timed.
@@ -61,7 +62,8 @@ def mnist_data(directory):
 class Stepper:
     """Optimizer steps on and on, in DistributedSampler's order with drop_last batches."""
 
-    def __init__(self, model, x, y, batch, lr, rank, world):
+    def __init__(self, model, x, y, batch, lr, rank, world, bf16):
+        self.bf16 = bf16
         self.model, self.x, self.y, self.batch, self.rank, self.world = model, x, y, batch, rank, world
         self.optimizer = torch.optim.SGD(model.parameters(), lr=lr)
         self.per_epoch = len(x) // (batch * world)
@@ -78,20 +80,25 @@ class Stepper:
                 self.begin_epoch(self.done // self.per_epoch)
             rows = self.batches[k]
             self.optimizer.zero_grad()
-            F.cross_entropy(self.model(self.x[rows]), self.y[rows]).backward()
+            x = self.x[rows]
+            if self.bf16:
+                x = x.contiguous(memory_format=torch.channels_last)
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+                loss = F.cross_entropy(self.model(x), self.y[rows])
+            loss.backward()
             self.optimizer.step()
             self.done += 1
 
 
-def validation_loss(model, x, y):
-    with torch.no_grad():
+def validation_loss(model, x, y, bf16):
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
         total = sum(F.cross_entropy(model(a), b, reduction="sum").double() for a, b in zip(x.split(64), y.split(64)))
     return (total / len(x)).item()
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("case", choices=["mlp", "convnet"])
+    parser.add_argument("case", choices=["mlp", "convnet", "convnet-bf16"])
     parser.add_argument("--data", default="datasets/mnist")
     parser.add_argument("--loss-steps", type=int, default=0)
     parser.add_argument("--warmup", type=int, default=50)
@@ -107,14 +114,17 @@ def main():
     batch, lr = (32, 0.1) if options.case == "mlp" else (64, 0.01)
     x, y, val_x, val_y = teacher_data() if options.case == "mlp" else mnist_data(options.data)
     torch.manual_seed(42)
+    bf16 = options.case.endswith("bf16")
     bare = mlp() if options.case == "mlp" else ConvNet()
+    if bf16:
+        bare = bare.to(memory_format=torch.channels_last)
     model = nn.parallel.DistributedDataParallel(bare) if world > 1 else bare
-    stepper = Stepper(model, x, y, batch, lr, rank, world)
+    stepper = Stepper(model, x, y, batch, lr, rank, world, bf16)
 
     result = {"world_size": world, "batch": batch, "threads": torch.get_num_threads(), "torch": torch.__version__}
     if options.loss_steps:
         stepper.run(options.loss_steps)
-        result["loss"] = {"steps": options.loss_steps, "value": validation_loss(bare, val_x, val_y)}
+        result["loss"] = {"steps": options.loss_steps, "value": validation_loss(bare, val_x, val_y, bf16)}
     stepper.run(options.warmup)
     if world > 1:
         dist.barrier()

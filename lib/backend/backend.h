@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backend/loss_ops.h"
@@ -13,20 +14,29 @@
 
 namespace lockstep {
 
+struct Arithmetic {
+  std::string text;  // "bf16 (AMX)"
+  std::string
+      missing;  // why products of this type are computed in fp32, which saves memory but no time; empty: they aren't
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;  // "cpu"
   virtual Buffer allocate(size_t bytes) = 0;  // zeroed
 
-  // Pointwise on n floats.
-  virtual void copy(size_t n, const float* from, float* to) = 0;
+  // How layers whose activations have this type are computed here, for the start of a run.
+  virtual Arithmetic arithmetic(DType type) const = 0;
+
+  // Pointwise on n elements of a type.
+  virtual void copy(DType type, size_t n, const void* from, void* to) = 0;
   virtual void fill(size_t n, float value, float* x) = 0;
-  virtual void add(size_t n, const float* a, const float* b, float* y) = 0;  // y = a + b; y may be a or b
-  virtual void relu_mask(size_t n, const float* y, const float* dy,
-                         float* dx) = 0;  // dx = y > 0 ? dy : 0; dx may be dy
-  // Copies between channel blocks: same shape, same dtype.
-  virtual void reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) = 0;
+  virtual void add(DType type, size_t n, const void* a, const void* b, void* y) = 0;  // y = a + b; y may be a or b
+  // dx = y > 0 ? dy : 0; dx may be dy
+  virtual void relu_mask(DType type, size_t n, const void* y, const void* dy, void* dx) = 0;
+  // Copies between channel blocks and between f32 and the 16-bit types: same shape.
+  virtual void reorder(const TensorDesc& from, const void* x, const TensorDesc& to, void* y) = 0;
 
   virtual const OptimizerOps& optimizer_ops() const = 0;
 
@@ -42,11 +52,16 @@ class Backend {
   virtual std::unique_ptr<LossPlan> plan_loss(const LossSpec&, int64_t batch, int64_t classes) = 0;
 };
 
+// Products of bf16 numbers: by the library, in the layouts that suit VDPBF16PS or AMX (it emulates what the CPU lacks,
+// slowly), or in fp32 after a conversion. detect: whichever of them the CPU has.
+enum class Bf16Products { detect, converted, avx512, amx };
+
 struct CpuOptions {
   int threads = 1;              // compute threads of this rank
   bool flush_denormals = true;  // in all of these threads: denormal operands cost a hundred cycles each
   bool winograd = true;         // let convolutions use Winograd where the library has it (faster, last digits differ)
   bool small_kernels = true;    // own kernels for tiny linear layers (else oneDNN; for comparison)
+  Bf16Products bf16 = Bf16Products::detect;  // anything else is for tests
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 

@@ -1,6 +1,7 @@
 // Operations made once at bind time and run every step. All pointers are on the backend's device, activations in the
-// layout of their TensorDesc. `workspace` is scratch of workspace_bytes(), undefined between calls; `saved` of
-// saved_bytes() keeps what forward leaves for backward. Nothing here allocates after construction.
+// layout and type of their TensorDesc (void*), parameters and their gradients in fp32. `workspace` is scratch of
+// workspace_bytes(), undefined between calls; `saved` of saved_bytes() keeps what forward leaves for backward. Nothing
+// here allocates after construction.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +25,13 @@ class Conv2dPlan : public Plan {
  public:
   virtual TensorDesc output() const = 0;
   virtual WeightFormatPtr weight_format() const = 0;  // also the gradient's format
-  virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
+  // The weights have changed: plans that compute with converted copies make them here. Before the first forward.
+  virtual void take_weights(const float* /*w*/, void* /*workspace*/) {}
+  virtual void forward(const void* x, const float* w, const float* b, void* y, void* workspace) = 0;
   // dy is the gradient of the convolution's own output (before the activation).
-  virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
+  virtual void backward_data(const void* dy, const float* w, void* dx, void* workspace) = 0;
   // dw, db (null without bias): overwritten, or added to when accumulate.
-  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+  virtual void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                                 void* workspace) = 0;
 };
 
@@ -37,21 +40,23 @@ class LinearPlan : public Plan {
  public:
   virtual TensorDesc output() const = 0;
   virtual WeightFormatPtr weight_format() const = 0;
-  virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
-  virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
-  virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+  virtual void take_weights(const float* /*w*/, void* /*workspace*/) {}
+  virtual void forward(const void* x, const float* w, const float* b, void* y, void* workspace) = 0;
+  virtual void backward_data(const void* dy, const float* w, void* dx, void* workspace) = 0;
+  virtual void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                                 void* workspace) = 0;
 };
 
 class Pool2dPlan : public Plan {
  public:
   virtual TensorDesc output() const = 0;
-  virtual void forward(const float* x, float* y, void* saved) = 0;
+  virtual void forward(const void* x, void* y, void* saved) = 0;
   // Overwrites dx. y is the forward output (read only where mask_relu).
-  virtual void backward(const float* dy, const float* y, float* dx, const void* saved) = 0;
+  virtual void backward(const void* dy, const void* y, void* dx, const void* saved) = 0;
 };
 
-// Per-channel normalisation. weight, bias: [C] or null without affine. running_*: [C], updated by training forward.
+// Normalisations and softmax know fp32 only. Per-channel normalisation: weight, bias: [C] or null without affine.
+// running_*: [C], updated by training forward.
 class BatchNormPlan : public Plan {
  public:
   virtual void forward(const float* x, const float* weight, const float* bias, float* running_mean, float* running_var,
@@ -77,8 +82,8 @@ class GroupNormPlan : public Plan {
 // Elementwise. relu: backward reads y only; the others read x (and y where that is cheaper). dx may be dy.
 class ActivationPlan : public Plan {
  public:
-  virtual void forward(const float* x, float* y) = 0;
-  virtual void backward(const float* x, const float* y, const float* dy, float* dx) = 0;
+  virtual void forward(const void* x, void* y) = 0;
+  virtual void backward(const void* x, const void* y, const void* dy, void* dx) = 0;
 };
 
 class SoftmaxPlan : public Plan {
@@ -91,10 +96,10 @@ class SoftmaxPlan : public Plan {
 // (1-p).
 class DropoutPlan : public Plan {
  public:
-  virtual void forward(const float* x, float* y, uint64_t key, void* saved) = 0;
+  virtual void forward(const void* x, void* y, uint64_t key, void* saved) = 0;
   // keep[i] != 0: element i survives. For masks drawn elsewhere (PyTorch's own stream).
-  virtual void forward_with_mask(const float* x, float* y, const uint8_t* keep, void* saved) = 0;
-  virtual void backward(const float* dy, float* dx, const void* saved) = 0;
+  virtual void forward_with_mask(const void* x, void* y, const uint8_t* keep, void* saved) = 0;
+  virtual void backward(const void* dy, void* dx, const void* saved) = 0;
 };
 
 }  // namespace lockstep

@@ -73,7 +73,8 @@ struct GroupNormSpec {
 };
 
 struct ActivationSpec {
-  int64_t count = 0;  // elements
+  int64_t count = 0;         // elements
+  DType dtype = DType::f32;  // other types: relu only
   Activation kind = Activation::relu;
   double negative_slope = 0.01;
 };
@@ -84,6 +85,7 @@ struct SoftmaxSpec {  // over the middle axis of [outer, axis, inner]
 
 struct DropoutSpec {
   int64_t count = 0;
+  DType dtype = DType::f32;
   double p = 0.5;  // probability of zero
 };
 

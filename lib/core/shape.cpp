@@ -4,6 +4,16 @@
 
 namespace lockstep {
 
+std::string_view name(DType type) {
+  switch (type) {
+    case DType::f32: return "fp32";
+    case DType::bf16: return "bf16";
+    case DType::f16: return "fp16";
+    case DType::i64: break;
+  }
+  return "int64";
+}
+
 Shape::Shape(std::span<const int64_t> dims) {
   if (dims.size() > kMaxRank) throw_error("a shape has at most {} dimensions, got {}", kMaxRank, dims.size());
   for (int64_t dim : dims) {

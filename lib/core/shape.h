@@ -7,11 +7,13 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 
-enum class DType : uint8_t { f32, i64 };
-constexpr size_t size_of(DType type) { return type == DType::f32 ? 4 : 8; }
+enum class DType : uint8_t { f32, bf16, f16, i64 };
+constexpr size_t size_of(DType type) { return type == DType::f32 ? 4 : type == DType::i64 ? 8 : 2; }
+std::string_view name(DType type);  // as in a config: "fp32", "bf16", "fp16"
 
 class Shape {
  public:

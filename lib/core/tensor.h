@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// What a tensor looks like in memory, without the memory. Activations are stored N, C/block, spatial..., block:
-// block 1 is PyTorch's contiguous layout, 8 and 16 are the blocked layouts of oneDNN (only where C is a multiple of
-// it).
+// What a tensor looks like in memory, without the memory; whoever gets an untyped pointer to it goes by dtype.
+// Activations are stored N, C/block, spatial..., block: block 1 is PyTorch's contiguous layout, 8 and 16 are the
+// blocked layouts of oneDNN (only where C is a multiple of it), block C is channels last.
 struct TensorDesc {
   Shape shape;  // logical, batch first: [N, C, H, W] or [N, C]
   int64_t channel_block = 1;

@@ -6,11 +6,11 @@ namespace lockstep {
 
 void Graph::attach(void* arena) {
   auto* base = static_cast<std::byte*>(arena);
-  const auto at = [base](size_t offset) { return reinterpret_cast<float*>(base + offset); };
-  const auto value_of = [&](int i) -> float* {
+  const auto at = [base](size_t offset) -> void* { return base + offset; };
+  const auto value_of = [&](int i) -> void* {
     return i == kNetworkInput || node(i).storage == kNetworkInput ? nullptr : at(node(node(i).storage).value_offset);
   };
-  const auto gradient_of = [&](int i) -> float* {
+  const auto gradient_of = [&](int i) -> void* {
     if (i == kNetworkInput || !node(i).needs_gradient) return nullptr;
     return at(node(node(i).gradient_storage).gradient_offset);
   };
@@ -20,7 +20,7 @@ void Graph::attach(void* arena) {
     self.x.clear(), self.dx.clear(), self.values.clear(), self.gradients.clear(), self.buffer_values.clear();
     for (size_t k = 0; k < self.inputs.size(); ++k) {
       self.x.push_back(value_of(self.inputs[k]));
-      float* gradient = gradient_of(self.inputs[k]);
+      void* gradient = gradient_of(self.inputs[k]);
       self.dx.push_back(gradient != nullptr && self.extra_offset[k] != kNone ? at(self.extra_offset[k]) : gradient);
     }
     for (ParameterId id : self.parameters) {
@@ -38,8 +38,8 @@ void Graph::attach(void* arena) {
                .dy = gradient_of(i),
                .dx = self.dx};
   }
-  output_ = value_of(last());
-  output_gradient_ = gradient_of(last());
+  output_ = static_cast<float*>(value_of(last()));
+  output_gradient_ = static_cast<float*>(gradient_of(last()));
 }
 
 std::vector<ParameterId> Graph::finish_order() const {
@@ -73,6 +73,8 @@ void Graph::initialize(Generator& generator) const {
 }
 
 void Graph::forward(const float* x, const StepStream& stream) {
+  const bool new_parameters = parameters_version_ != store_.version();
+  parameters_version_ = store_.version();
   for (const Use& use : network_input_uses_) node(use.node).x[static_cast<size_t>(use.input)] = x;
   for (Node& self : nodes_) {
     if (self.binding.alias) {
@@ -81,6 +83,7 @@ void Graph::forward(const float* x, const StepStream& stream) {
       continue;
     }
     self.io.stream = &stream;
+    self.io.new_parameters = new_parameters;
     self.layer->forward(self.io);
   }
 }
@@ -96,13 +99,14 @@ void Graph::backward(bool accumulate, GradientListener& listener) {
     for (size_t k = 0; k < self.inputs.size(); ++k) {
       const int source = self.inputs[k];
       if (source == kNetworkInput || !node(source).needs_gradient) continue;
-      float* gradient = node(source).io.dy;
+      void* gradient = node(source).io.dy;
+      const DType type = desc(source).dtype;
       const auto count = static_cast<size_t>(desc(source).shape.numel());
       const bool first_writer = self.extra_offset[k] == kNone;
       if (self.binding.alias && !self.share_gradient && first_writer) {
-        backend_.copy(count, self.io.dy, gradient);
+        backend_.copy(type, count, self.io.dy, gradient);
       } else if (!first_writer) {
-        backend_.add(count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
+        backend_.add(type, count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
       }
     }
     for (auto id = self.parameters.rbegin(); id != self.parameters.rend(); ++id) listener.on_ready(*id);

@@ -1,5 +1,6 @@
 // A network bound to one batch size and phase: layers in execution order, every activation and gradient placed in one
-// arena by lifetime, every pointer known. A step then only runs plans.
+// arena by lifetime, every pointer known. A step then only runs plans. In bf16 or fp16 precision layers store what they
+// can in 16 bits; copies between them are nodes like any other. Input, output and parameters are always fp32.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class Graph {
  public:
   // Binds `nodes` (made for this graph alone). Parameters are named and added to the store by the first graph of a
   // network and found there by the later ones; formats are set or obeyed likewise.
-  Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
-        ParameterStore& store);
+  Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, DType precision,
+        Backend& backend, ParameterStore& store);
 
   int64_t batch() const { return batch_; }
   size_t arena_bytes() const { return arena_bytes_; }
@@ -62,8 +63,9 @@ class Graph {
     size_t value_offset = 0, gradient_offset = 0, saved_offset = 0;
     std::vector<size_t> extra_offset;  // per input; kNone: this use writes the input's gradient itself
     // Argument lists, filled by attach.
-    std::vector<const float*> x;
-    std::vector<float*> dx, values, gradients, buffer_values;
+    std::vector<const void*> x;
+    std::vector<void*> dx;
+    std::vector<float*> values, gradients, buffer_values;
     Io io;
   };
   static constexpr size_t kNone = static_cast<size_t>(-1);
@@ -71,8 +73,9 @@ class Graph {
   // graph_bind.cpp: fusion, reorders, binding.
   void bind_all(std::vector<BuiltNode>& built);
   int bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs);
-  int bind_reorder(int source);
-  int input_in_accepted_layout(const Layer& layer, const std::vector<int>& inputs, int source);
+  int bind_reorder(int source, const TensorDesc& wanted);
+  TensorDesc accepted(const Layer& layer, const std::vector<int>& inputs, int source) const;
+  int in_form(const TensorDesc& wanted, int source);  // the source itself or a copy of it
   const TensorDesc& desc(int node) const;
   // graph_memory.cpp: which tensors share memory, lifetimes, offsets.
   void share_storage();
@@ -88,12 +91,19 @@ class Graph {
   ParameterStore& store_;
   int64_t batch_;
   Phase phase_;
+  DType precision_;
   bool stored_;  // the store was laid out before: formats are given
   TensorDesc input_desc_;
   std::vector<Node> nodes_;
   std::vector<std::string> names_;
   std::vector<Use> network_input_uses_;
-  std::vector<int> reorder_of_;  // node -> its reordered copy or -1
+  struct Copy {
+    int source;
+    TensorDesc wanted;
+    int node;
+  };
+  std::vector<Copy> copies_;         // reorders made for layers
+  uint64_t parameters_version_ = 0;  // of the last forward
   size_t arena_bytes_ = 0, workspace_offset_ = 0;
   float* output_ = nullptr;
   float* output_gradient_ = nullptr;

@@ -36,9 +36,9 @@ std::vector<int> fuse(std::vector<BuiltNode>& built) {
 
 }  // namespace
 
-Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
-             ParameterStore& store)
-    : backend_(backend), store_(store), batch_(batch), phase_(phase), stored_(store.laid_out()) {
+Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, DType precision,
+             Backend& backend, ParameterStore& store)
+    : backend_(backend), store_(store), batch_(batch), phase_(phase), precision_(precision), stored_(store.laid_out()) {
   input_desc_.shape = sample.with_front(batch);
   bind_all(nodes);
   share_storage();
@@ -61,12 +61,15 @@ void Graph::bind_all(std::vector<BuiltNode>& built) {
     std::vector<int> inputs;
     for (int input : built[i].inputs)
       inputs.push_back(input == kNetworkInput ? kNetworkInput : position[static_cast<size_t>(input)]);
-    std::vector<int> accepted;
-    for (int source : inputs) accepted.push_back(input_in_accepted_layout(*built[i].layer, inputs, source));
-    position[i] = bind_node(std::move(built[i].layer), built[i].name, built[i].sample_shape, std::move(accepted));
+    std::vector<int> sources;
+    for (int source : inputs) sources.push_back(in_form(accepted(*built[i].layer, inputs, source), source));
+    position[i] = bind_node(std::move(built[i].layer), built[i].name, built[i].sample_shape, std::move(sources));
   }
   if (nodes_.empty()) throw_error("the model has no layers");
-  if (desc(last()).channel_block != 1) bind_reorder(last());
+  TensorDesc output = desc(last());
+  output.channel_block = 1;
+  output.dtype = DType::f32;
+  if (desc(last()) != output) bind_reorder(last(), output);
   for (int i = 0; i < last(); ++i) {
     if (node(i).uses.empty())
       throw_error("layer '{}' is not used by any later layer: the loss does not depend on it",
@@ -74,22 +77,29 @@ void Graph::bind_all(std::vector<BuiltNode>& built) {
   }
 }
 
-int Graph::input_in_accepted_layout(const Layer& layer, const std::vector<int>& inputs, int source) {
+TensorDesc Graph::accepted(const Layer& layer, const std::vector<int>& inputs, int source) const {
   const bool mixed = std::ranges::any_of(
       inputs, [&](int other) { return desc(other).channel_block != desc(inputs[0]).channel_block; });
-  if (desc(source).channel_block == 1 || (layer.accepts_blocked() && !mixed)) return source;
-  int& copy = reorder_of_[static_cast<size_t>(source)];
-  if (copy < 0) {
-    const int made = bind_reorder(source);
-    reorder_of_[static_cast<size_t>(source)] = made;
-    return made;
-  }
-  return copy;
+  TensorDesc wanted = desc(source);
+  if (!layer.accepts_blocked() || mixed) wanted.channel_block = 1;
+  wanted.dtype = layer.input_type(wanted.dtype, precision_);
+  return wanted;
 }
 
-int Graph::bind_reorder(int source) {
-  const Shape sample = node(source).sample_shape;
-  return bind_node(make_reorder(sample), names_[static_cast<size_t>(source)] + " reordered", sample, {source});
+int Graph::in_form(const TensorDesc& wanted, int source) {
+  if (wanted == desc(source)) return source;
+  for (const Copy& copy : copies_) {
+    if (copy.source == source && copy.wanted == wanted) return copy.node;
+  }
+  copies_.push_back({source, wanted, bind_reorder(source, wanted)});
+  return copies_.back().node;
+}
+
+int Graph::bind_reorder(int source, const TensorDesc& wanted) {
+  const bool input = source == kNetworkInput;
+  const Shape sample = input ? input_desc_.shape.without_front() : node(source).sample_shape;
+  const std::string name = input ? "input" : names_[static_cast<size_t>(source)];
+  return bind_node(make_reorder(sample, wanted.channel_block, wanted.dtype), name + " reordered", sample, {source});
 }
 
 int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs) {
@@ -137,7 +147,6 @@ int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sampl
   made.inputs = std::move(inputs);
   nodes_.push_back(std::move(made));
   names_.push_back(name);
-  reorder_of_.push_back(-1);
   return index;
 }
 

@@ -25,7 +25,7 @@ struct BindContext {
   Backend& backend;
   Phase phase;
   bool input_gradient;                 // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
+  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked(), dtype as input_type()
   bool stored;                         // parameters are laid out already: `formats` is binding
   std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
 };
@@ -45,17 +45,24 @@ struct StepStream {
   Generator* torch = nullptr;  // PyTorch's own sequential stream, for layers that were told to use it
 };
 
+// Activations and their gradients are in the layout and type of their TensorDesc, parameters in fp32.
 struct Io {
-  std::span<const float* const> x;  // inputs
-  float* y = nullptr;               // output
+  std::span<const void* const> x;  // inputs
+  void* y = nullptr;               // output
   std::span<float*const> parameters, gradients, buffers;
+  bool new_parameters = true;  // false: the same values as in this layer's last forward
   void* workspace = nullptr;
   void* saved = nullptr;
   const StepStream* stream = nullptr;
   // backward only
-  float* dy = nullptr;         // gradient of the output; may be overwritten
-  std::span<float* const> dx;  // gradients of the inputs, to be overwritten; null where not wanted
-  bool accumulate = false;     // add to the parameter gradients instead of overwriting them
+  void* dy = nullptr;         // gradient of the output; may be overwritten
+  std::span<void* const> dx;  // gradients of the inputs, to be overwritten; null where not wanted
+  bool accumulate = false;    // add to the parameter gradients instead of overwriting them
+  // For layers that know fp32 only.
+  const float* f32_x() const { return static_cast<const float*>(x[0]); }
+  float* f32_y() const { return static_cast<float*>(y); }
+  float* f32_dy() const { return static_cast<float*>(dy); }
+  float* f32_dx() const { return static_cast<float*>(dx[0]); }
 };
 
 class Layer {
@@ -70,6 +77,10 @@ class Layer {
   virtual void initialize(Generator&, std::span<const std::span<float>> /*parameters*/,
                           std::span<const std::span<float>> /*buffers*/) const {}
   virtual bool accepts_blocked() const { return false; }  // inputs with channel_block > 1
+  // The type in which the layer wants an input that its producer writes as `given`, in a network of this precision. The
+  // output's type follows from it (usually the same). Layers that multiply take `precision`, those that only move
+  // numbers `given`; the rest knows fp32 only. The graph converts.
+  virtual DType input_type(DType /*given*/, DType /*precision*/) const { return DType::f32; }
   // Fusion, asked by the graph before bind: take the ReLU that follows, or mask the ReLU before (its backward).
   virtual bool fuse_relu() { return false; }
   virtual bool fuse_input_relu_mask() { return false; }

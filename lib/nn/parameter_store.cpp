@@ -60,7 +60,11 @@ ParameterId ParameterStore::find(const std::string& name) const {
   return it == parameters_.end() ? -1 : static_cast<ParameterId>(it - parameters_.begin());
 }
 
-std::span<float> ParameterStore::value(ParameterId id) const {
+std::span<float> ParameterStore::value(ParameterId id) {
+  ++version_;
+  return slice(values_, parameters_[static_cast<size_t>(id)]);
+}
+std::span<const float> ParameterStore::value(ParameterId id) const {
   return slice(values_, parameters_[static_cast<size_t>(id)]);
 }
 std::span<float> ParameterStore::gradient(ParameterId id) const {

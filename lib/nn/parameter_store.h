@@ -47,10 +47,15 @@ class ParameterStore {
   std::span<const ParameterId> arena_order() const { return order_; }
   ParameterId find(const std::string& name) const;  // -1: none
 
-  std::span<float> values() const { return values_.as<float>(); }  // whole arena
+  // Counts the occasions on which values may have changed, which is whenever a writable span of them was handed out (so
+  // whoever writes takes the span anew). Plans that compute with converted copies of weights go by it.
+  uint64_t version() const { return version_; }
+  std::span<float> values() { return ++version_, values_.as<float>(); }  // whole arena
+  std::span<const float> values() const { return values_.as<float>(); }
   std::span<float> gradients() const { return gradients_.as<float>(); }
   std::span<float> buffer_values() const { return buffer_values_.as<float>(); }
-  std::span<float> value(ParameterId id) const;
+  std::span<float> value(ParameterId id);
+  std::span<const float> value(ParameterId id) const;
   std::span<float> gradient(ParameterId id) const;
   std::span<float> buffer(BufferId id) const;
 
@@ -67,6 +72,7 @@ class ParameterStore {
   std::vector<ParameterId> order_;
   Buffer values_, gradients_, buffer_values_;
   bool laid_out_ = false;
+  uint64_t version_ = 1;
 };
 
 }  // namespace lockstep

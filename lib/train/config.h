@@ -56,6 +56,13 @@ struct SamplerConfig {
   bool drop_last = false;             // drop the short last local batch (DataLoader's drop_last)
 };
 
+struct LossScaleConfig {  // of precision fp16; torch.amp.GradScaler's defaults
+  std::optional<double> fixed;
+  double init = 65536, growth_factor = 2, backoff_factor = 0.5;
+  int64_t growth_interval = 2000;
+  double floor = 1e-4;
+};
+
 struct TrainConfig {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;
@@ -72,7 +79,9 @@ struct TrainConfig {
   double clip_norm_type = 2;          // inf allowed
   int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
   std::string on_nonfinite = "stop";  // stop | skip | ignore
-  std::string where;                  // of batch_size or global_batch_size
+  std::string precision = "fp32";     // fp32 | bf16 | fp16
+  LossScaleConfig loss_scale;
+  std::string where;  // of batch_size or global_batch_size
 };
 
 // A group takes the parameters that match any of `match` (glob on the name, or norm | bias as words); first group wins.

@@ -12,6 +12,7 @@ const Schema& dataset_schema();
 const Schema& normalize_schema();
 const Schema& sampler_schema();
 const Schema& train_schema();
+const Schema& loss_scale_schema();
 const Schema& optimizer_schema();
 const Schema& parameter_group_schema();
 const Schema& schedule_schema();
@@ -19,6 +20,9 @@ const Schema& eval_schema();
 const Schema& log_schema();
 const Schema& distributed_schema();
 const Schema& device_schema();
+
+// Keys of train that have a file of their own.
+std::vector<Key> precision_keys();
 
 // `kind` and whatever else is chosen by name: value of a text member.
 template <class S>

@@ -87,7 +87,7 @@ const Schema& train_schema() {
     Schema made;
     made.doc = "The training loop.";
     made.defaults = std::make_shared<TrainConfig>();
-    for (auto group : {batch_keys, loss_keys, clip_keys, guard_keys}) {
+    for (auto group : {batch_keys, loss_keys, precision_keys, clip_keys, guard_keys}) {
       for (Key& key : group()) made.keys.push_back(std::move(key));
     }
     discriminate(made, "loss", &TrainConfig::loss);

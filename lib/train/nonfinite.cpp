@@ -51,11 +51,11 @@ void NonfinitePolicy::stop_if_bad(double flags, double loss, int64_t step) {
       step, who);
 }
 
-bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops) {
+bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowed) {
   if (kind_ != Kind::skip) return false;
   // The reduced gradient is the same on all ranks; a sum of squares in double is finite unless an element is not.
   const std::span<const float> gradients = store_.gradients();
-  const bool bad_gradient = !std::isfinite(ops.sum_of_squares(gradients.size(), gradients.data()));
+  const bool bad_gradient = !overflowed && !std::isfinite(ops.sum_of_squares(gradients.size(), gradients.data()));
   double flag = bad_gradient || bad_step_ >= 0 ? 1 : 0;
   communicator_.all_reduce({&flag, 1}, ReduceOp::max);
   if (flag == 0) {

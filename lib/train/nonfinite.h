@@ -38,8 +38,9 @@ class NonfinitePolicy {
   void stop_if_bad(double flags, double loss, int64_t step);
 
   // skip: collective, after observe and the gradients' reduction. True on all ranks when any rank's loss or the
-  // gradient is bad; the statistics are then restored and rank 0 warns. Throws after 100 steps in a row.
-  bool skip(int64_t step, const OptimizerOps& ops);
+  // gradient is bad; the statistics are then restored and rank 0 warns. Throws after 100 steps in a row. overflowed:
+  // the gradient's overflow is known and dealt with (train/loss_scaling.h), only losses count.
+  bool skip(int64_t step, const OptimizerOps& ops, bool overflowed);
   int64_t skipped() const { return skipped_; }
 
  private:

@@ -65,6 +65,10 @@ void RunLog::step(const StepRecord& r) {
                           {"samples", r.samples},
                           {"samples_per_second", number(r.samples_per_second)}};
   if (r.gradient_norm >= 0 || std::isnan(r.gradient_norm)) event["gradient_norm"] = number(r.gradient_norm);
+  if (r.loss_scale > 0) {
+    event["loss_scale"] = r.loss_scale;
+    event["skipped"] = r.skipped;
+  }
   for (const RankStep& rank : r.ranks) {
     event["rank_loss"].push_back(number(rank.loss));
     if (!rank.indices.empty()) event["rank_indices"].push_back(rank.indices);

@@ -23,6 +23,8 @@ struct StepRecord {
   int64_t samples = 0;            // of this step, over all ranks
   double samples_per_second = 0;  // since the line before
   double gradient_norm = -1;      // before clipping; negative: not computed
+  double loss_scale = 0;          // of the next step; 0: none (not fp16)
+  int64_t skipped = 0;            // steps left out so far because their gradients overflowed
   std::vector<RankStep> ranks;    // empty unless asked for
 };
 

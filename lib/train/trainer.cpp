@@ -51,7 +51,8 @@ void Trainer::build() {
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
   average_ranks_ = config_.distributed.average == "ranks";
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
+  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_,
+                                       activation_type(config_.train));
 }
 
 void Trainer::build_on_parameters() {
@@ -81,6 +82,8 @@ void Trainer::build_on_parameters() {
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
                                                  static_cast<size_t>(most_rows));
+  loss_scaling_ =
+      std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -163,7 +166,8 @@ void Trainer::train_step(int64_t step_in_epoch) {
   synchronizer_->finish();
   nonfinite_->observe(step_, window_.loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
-  if (!nonfinite_->skip(step_, backend_.optimizer_ops())) update();
+  const bool overflowed = loss_scaling_->overflowed(step_);
+  if (!nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) && !overflowed) update();
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;
 }
@@ -195,7 +199,7 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_
   const TensorView target = batch.labels != nullptr
                                 ? TensorView{batch.labels, {Shape{batch.count}, 1, DType::i64}}
                                 : TensorView{batch.targets, {Shape{batch.count, train_data_->target_width()}}};
-  const double scale = 1 / denominator(step_in_epoch, batch.count);
+  const double scale = loss_scaling_->factor() / denominator(step_in_epoch, batch.count);
   const LossSums sums = bound.loss->forward_backward(graph.output(), target, scale, graph.output_gradient());
   if (average_ranks_ && mean_ && weight_per_sample_ == 0 && sums.weight > 0)  // the weights are known only now
     backend_.optimizer_ops().scale(static_cast<size_t>(graph.output().numel()), graph.output_gradient(),

@@ -21,6 +21,7 @@
 #include "train/config.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
+#include "train/loss_scaling.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/run_log.h"
@@ -51,6 +52,7 @@ class Trainer {
   const std::string& arithmetic() const { return arithmetic_; }
   Network& network() { return *network_; }
   GradientSynchronizer& synchronizer() { return *synchronizer_; }
+  const LossScaling& loss_scaling() const { return *loss_scaling_; }
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest.
   void begin_epoch(int64_t epoch);
   void train_step(int64_t step_in_epoch);
@@ -100,6 +102,7 @@ class Trainer {
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<NonfinitePolicy> nonfinite_;
+  std::unique_ptr<LossScaling> loss_scaling_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;

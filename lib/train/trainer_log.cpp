@@ -76,6 +76,10 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .samples = plan_.epoch().step_samples(step_in_epoch),
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
                     .gradient_norm = gradient_norm_};
+  if (loss_scaling_->active()) {
+    record.loss_scale = loss_scaling_->factor();
+    record.skipped = loss_scaling_->skipped();
+  }
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);

@@ -1,10 +1,9 @@
 #include "backend/affine_runner.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
+#include <cstring>
 
+#include "backend/cpu/pointwise.h"
 #include "core/buffer.h"
 
 namespace lockstep::test {
@@ -27,27 +26,41 @@ void for_each(const TensorDesc& desc, const Visit& visit) {
       for (int64_t s = 0; s < spatial; ++s) visit(canonical++, blocked_index(desc, n, c, s, spatial));
 }
 
-constexpr size_t kGuard = 64;
-constexpr float kSentinel = -12345.5F;
-
-// Aligned floats with a guard zone behind them.
+// Aligned memory, filled with one byte, with a guard zone behind it.
 class Guarded {
  public:
-  Guarded(size_t count, float fill) : count_(count), buffer_(Buffer::host((count + kGuard) * sizeof(float))) {
+  static constexpr int kZero = 0, kNan = 0xff;  // a NaN in every floating-point type
+  Guarded(size_t bytes, int fill) : bytes_(bytes), buffer_(Buffer::host(bytes + kGuard)) {
     std::ranges::fill(all(), kSentinel);
-    std::ranges::fill(span(), fill);
+    this->fill(fill);
   }
-  std::span<float> span() const { return all().first(count_); }
-  float* data() const { return all().data(); }
+  void fill(int byte) { std::memset(data(), byte, bytes_); }
+  std::span<float> floats() const { return buffer_.as<float>().first(bytes_ / sizeof(float)); }
+  void* data() const { return buffer_.data(); }
+  float* f32() const { return static_cast<float*>(data()); }
   bool intact() const {
-    return std::ranges::all_of(all().subspan(count_, kGuard), [](float value) { return value == kSentinel; });
+    return std::ranges::all_of(all().subspan(bytes_, kGuard), [](std::byte b) { return b == kSentinel; });
   }
 
  private:
-  std::span<float> all() const { return buffer_.as<float>(); }
-  size_t count_;
+  static constexpr size_t kGuard = 256;
+  static constexpr std::byte kSentinel{0x5a};
+  std::span<std::byte> all() const { return buffer_.as<std::byte>(); }
+  size_t bytes_;
   Buffer buffer_;
 };
+
+TensorDesc plain(TensorDesc desc) {
+  desc.channel_block = 1;
+  desc.dtype = DType::f32;
+  return desc;
+}
+
+std::vector<float> canonical_values(const TensorDesc& desc, const Guarded& stored) {
+  std::vector<float> values(static_cast<size_t>(desc.shape.numel()));
+  reorder_channels(desc, stored.data(), plain(desc), values.data());
+  return values;
+}
 
 std::vector<float> load(const WeightFormatPtr& format, std::span<const float> stored, size_t count) {
   std::vector<float> canonical(count);
@@ -62,9 +75,9 @@ std::vector<float> load(const WeightFormatPtr& format, std::span<const float> st
 // Storing what was loaded again gives the same numbers only if everything outside the canonical elements is zero.
 bool padding_is_zero(const WeightFormatPtr& format, std::span<const float> stored, std::span<const float> canonical) {
   if (!format) return true;
-  Guarded again(stored.size(), 0);
-  format->store(canonical, again.span());
-  return std::ranges::equal(again.span(), stored);
+  Guarded again(stored.size_bytes(), Guarded::kZero);
+  format->store(canonical, again.floats());
+  return std::ranges::equal(again.floats(), stored);
 }
 
 }  // namespace
@@ -83,45 +96,48 @@ std::vector<float> from_layout(const TensorDesc& desc, std::span<const float> va
 
 template <class AffinePlan>
 AffineResult run_affine(AffinePlan& plan, const AffineRun& run) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const WeightFormatPtr format = plan.weight_format();
-  const size_t weights = format ? format->stored_count() : run.w.size();
+  const size_t weight_bytes = (format ? format->stored_count() : run.w.size()) * sizeof(float);
   const TensorDesc output = plan.output();
-  const auto out_count = static_cast<size_t>(output.shape.numel());
-  Guarded x(run.x.size(), 0), y(out_count, kNan), dx(run.x.size(), kNan), dy(out_count, 0);
-  Guarded w(weights, 0), dw(weights, kNan), b(run.b.size(), 0), db(run.b.size(), kNan);
-  Guarded workspace(plan.workspace_bytes() / sizeof(float), kNan);
-  std::ranges::copy(to_layout(run.input, run.x), x.data());
-  std::ranges::copy(run.b, b.data());
+  const size_t bias_bytes = run.b.size_bytes();
+  Guarded x(run.input.bytes(), Guarded::kZero), y(output.bytes(), Guarded::kNan);
+  Guarded dx(run.input.bytes(), Guarded::kNan), dy(output.bytes(), Guarded::kZero);
+  Guarded w(weight_bytes, Guarded::kZero), dw(weight_bytes, Guarded::kNan);
+  Guarded b(bias_bytes, Guarded::kZero), db(bias_bytes, Guarded::kNan);
+  Guarded workspace(plan.workspace_bytes(), Guarded::kNan);
+  reorder_channels(plain(run.input), run.x.data(), run.input, x.data());
+  std::ranges::copy(run.b, b.f32());
   if (format) {
-    format->store(run.w, w.span());
+    format->store(run.w, w.floats());
   } else {
-    std::ranges::copy(run.w, w.data());
+    std::ranges::copy(run.w, w.f32());
   }
-  const std::vector<float> w_before(w.span().begin(), w.span().end());
+  const std::vector<float> w_before(w.floats().begin(), w.floats().end());
 
   AffineResult result;
-  plan.forward(x.data(), w.data(), run.bias ? b.data() : nullptr, y.data(), workspace.data());
-  result.y = from_layout(output, y.span());
+  plan.take_weights(w.f32(), workspace.data());
+  workspace.fill(Guarded::kNan);  // nothing may survive in it between calls
+  plan.forward(x.data(), w.f32(), run.bias ? b.f32() : nullptr, y.data(), workspace.data());
+  result.y = canonical_values(output, y);
   if (run.backward) {
-    std::ranges::copy(to_layout(output, run.dy), dy.data());
-    float* bias_gradient = run.bias ? db.data() : nullptr;
-    std::ranges::fill(workspace.span(), kNan);  // nothing may survive between calls
-    plan.backward_weights(x.data(), dy.data(), dw.data(), bias_gradient, false, workspace.data());
+    reorder_channels(plain(output), run.dy.data(), output, dy.data());
+    float* bias_gradient = run.bias ? db.f32() : nullptr;
+    workspace.fill(Guarded::kNan);
+    plan.backward_weights(x.data(), dy.data(), dw.f32(), bias_gradient, false, workspace.data());
     if (run.accumulate) {
-      std::ranges::fill(workspace.span(), kNan);
-      plan.backward_weights(x.data(), dy.data(), dw.data(), bias_gradient, true, workspace.data());
+      workspace.fill(Guarded::kNan);
+      plan.backward_weights(x.data(), dy.data(), dw.f32(), bias_gradient, true, workspace.data());
     }
-    result.dw = load(format, dw.span(), run.w.size());
-    if (run.bias) result.db.assign(db.span().begin(), db.span().end());
-    if (!padding_is_zero(format, dw.span(), result.dw)) result.broken += "gradient padding is not zero; ";
+    result.dw = load(format, dw.floats(), run.w.size());
+    if (run.bias) result.db.assign(db.floats().begin(), db.floats().end());
+    if (!padding_is_zero(format, dw.floats(), result.dw)) result.broken += "gradient padding is not zero; ";
     if (run.input_gradient) {
-      std::ranges::fill(workspace.span(), kNan);
-      plan.backward_data(dy.data(), w.data(), dx.data(), workspace.data());
-      result.dx = from_layout(run.input, dx.span());
+      workspace.fill(Guarded::kNan);
+      plan.backward_data(dy.data(), w.f32(), dx.data(), workspace.data());
+      result.dx = canonical_values(run.input, dx);
     }
   }
-  if (!std::ranges::equal(w.span(), w_before)) result.broken += "weights changed; ";
+  if (!std::ranges::equal(w.floats(), w_before)) result.broken += "weights changed; ";
   for (const Guarded* buffer : {&x, &y, &dx, &dy, &w, &dw, &b, &db, &workspace})
     if (!buffer->intact()) result.broken += "wrote behind a buffer; ";
   return result;

@@ -59,7 +59,10 @@ Passes log_second_step(AffinePlan& plan, const TensorDesc& input, size_t weights
   Passes log;
   for (int step = 0; step < 2; ++step) {
     dnnl_set_verbose(step);
-    log.forward = printed_by([&] { plan.forward(f(x), f(w), f(b), f(y), workspace.data()); });
+    log.forward = printed_by([&] {
+      plan.take_weights(f(w), workspace.data());
+      plan.forward(f(x), f(w), f(b), f(y), workspace.data());
+    });
     log.backward_weights =
         printed_by([&] { plan.backward_weights(f(x), f(dy), f(dw), f(db), false, workspace.data()); });
     if (input_gradient)

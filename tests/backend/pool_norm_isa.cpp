@@ -70,8 +70,8 @@ TEST_CASE("pooling kernels: all instruction sets agree to the bit") {
       keep();
       return all;
     };
-    const std::vector<float> expected = run(isa_generic::pool_kernels);
-    for (const PoolKernels* k : other_tables(isa_avx2::pool_kernels, isa_avx512::pool_kernels))
+    const std::vector<float> expected = run(isa_generic::pool_kernels[0]);
+    for (const PoolKernels* k : other_tables(isa_avx2::pool_kernels[0], isa_avx512::pool_kernels[0]))
       CHECK_EQ(differs(run(*k), expected, 0, 0), "");
   }
 }
@@ -132,8 +132,8 @@ TEST_CASE("dropout kernels: all instruction sets draw the same mask") {
     return y;
   };
   std::vector<uint8_t> keep, other;
-  const std::vector<float> expected = run(isa_generic::dropout_kernels, keep);
-  for (const DropoutKernels* k : other_tables(isa_avx2::dropout_kernels, isa_avx512::dropout_kernels)) {
+  const std::vector<float> expected = run(isa_generic::dropout_kernels[0], keep);
+  for (const DropoutKernels* k : other_tables(isa_avx2::dropout_kernels[0], isa_avx512::dropout_kernels[0])) {
     CHECK_EQ(differs(run(*k, other), expected, 0, 0), "");
     CHECK_EQ(std::memcmp(keep.data(), other.data(), n), 0);
   }

@@ -63,8 +63,8 @@ TEST_CASE("add: inputs of different layouts are joined in the first one's") {
   std::vector<float> a_blocked(64), y(64), y_plain(64), workspace(binding.workspace_bytes / 4), dx0(64), dx1(64),
       dy(64);
   backend->reorder(plain, a.data(), blocked, a_blocked.data());
-  const float* x[] = {a_blocked.data(), b.data()};
-  float* dx[] = {dx0.data(), dx1.data()};
+  const void* x[] = {a_blocked.data(), b.data()};
+  void* dx[] = {dx0.data(), dx1.data()};
   Io io{.x = x, .y = y.data(), .workspace = workspace.data()};
   layer->forward(io);
   backend->reorder(blocked, y.data(), plain, y_plain.data());

@@ -101,7 +101,7 @@ void LayerHarness::set_buffer(const std::string& name, std::span<const float> va
 Io LayerHarness::io() {
   Io io;
   io.x = x_;
-  io.y = options_.in_place ? const_cast<float*>(x_[0]) : floats(output_data_);
+  io.y = options_.in_place ? const_cast<void*>(x_[0]) : output_data_.data();
   io.parameters = parameter_data_;
   io.gradients = gradient_data_;
   io.buffers = buffer_data_;
@@ -138,7 +138,7 @@ std::vector<std::vector<float>> LayerHarness::backward(const std::vector<float>&
   for (const Buffer& gradient : input_gradients_) spoil(gradient);
   Io call = io();
   call.dy = floats(output_gradient_);
-  std::vector<float*> dx = dx_;
+  std::vector<void*> dx = dx_;
   if (options_.in_place) dx[0] = call.dy;
   call.dx = dx;
   call.accumulate = accumulate;

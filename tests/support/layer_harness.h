@@ -57,8 +57,9 @@ class LayerHarness {
   std::vector<WeightFormatPtr> formats_;
   std::vector<Buffer> inputs_, input_gradients_, parameters_, gradients_, buffers_;
   Buffer output_data_, output_gradient_, workspace_, saved_;
-  std::vector<const float*> x_;
-  std::vector<float*> dx_, parameter_data_, gradient_data_, buffer_data_;
+  std::vector<const void*> x_;
+  std::vector<void*> dx_;
+  std::vector<float*> parameter_data_, gradient_data_, buffer_data_;
   StepStream stream_;
 };
 

@@ -109,3 +109,20 @@ TEST_CASE("a steady step of the ConvNet reorders nothing") {
   CHECK_GE(executed(output, "convolution"), 50 * 5);  // two forward, two for the weights, one for the data
   CHECK_EQ(executed(output, "reorder"), 0);
 }
+
+TEST_CASE("a steady step in bf16 or fp16 allocates nothing of ours and touches no new page") {
+  if (skipped()) return;
+  for (const char* precision : {"bf16", "fp16"}) {
+    const std::string train = "train: {batch_size: 64";
+    std::string config = kConvNet;
+    config.insert(config.find(train) + train.size(), std::string(", precision: ") + precision);
+    const nlohmann::json result = measured(steps(config.c_str()));
+    if (!result["steady_step"].contains("allocations")) {
+      MESSAGE("SKIPPED: a sanitizer owns malloc in this build");
+      return;
+    }
+    CAPTURE(precision);
+    CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
+    CHECK_EQ(result["steady_step"]["page_faults"].get<double>(), 0);
+  }
+}

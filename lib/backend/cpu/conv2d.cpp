@@ -1,8 +1,10 @@
 // Conv2dPlan by oneDNN: direct or Winograd kernels, one stored weight layout for the three passes, blocked activations
 // wherever the channel counts allow it.
+#include <algorithm>
 #include <array>
 #include <limits>
 
+#include "backend/cpu/converting_affine.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/onednn_affine.h"
 #include "core/error.h"
@@ -43,14 +45,23 @@ std::vector<int64_t> weight_dims(const Conv2dSpec& spec) {
   return {spec.groups, out, in, spec.kernel[0], spec.kernel[1]};
 }
 
+// The channel blocks an activation may have, the preferred first. AMX kernels want channels last.
+std::vector<int64_t> blocks_of(const TensorDesc& desc, const CpuOptions& options) {
+  const int64_t channels = desc.shape[1];
+  std::vector<int64_t> blocks = channel_blocks(channels);
+  if (desc.dtype == DType::f32 || std::ranges::find(blocks, channels) != blocks.end()) return blocks;
+  blocks.insert(bf16_products(options) == Bf16Products::amx ? blocks.begin() : blocks.end() - 1, channels);
+  return blocks;
+}
+
 // Every layout that a TensorDesc can name, and last whatever the library likes best (converted inside the plan).
-std::vector<MemoryDesc> layouts(TensorDesc desc) {
+std::vector<MemoryDesc> layouts(TensorDesc desc, const CpuOptions& options) {
   std::vector<MemoryDesc> all;
-  for (const int64_t block : channel_blocks(desc.shape[1])) {
+  for (const int64_t block : blocks_of(desc, options)) {
     desc.channel_block = block;
     all.push_back(activation_layout(desc));
   }
-  all.emplace_back(desc.shape.dims(), dnnl_format_tag_any);
+  all.emplace_back(desc.shape.dims(), dnnl_format_tag_any, desc.dtype);
   return all;
 }
 
@@ -62,86 +73,108 @@ bool winograd_pays(const Conv2dSpec& spec, const Shape& output) {
   return spec.input.shape[1] >= 32 && spec.out_channels >= 32 && output[0] * output[2] * output[3] >= 1024;
 }
 
+struct Chosen {
+  AffineChoice passes;
+  TensorDesc output;
+  WeightFormatPtr format;
+};
+
 class OnednnConv2d final : public Conv2dPlan {
  public:
-  OnednnConv2d(const Conv2dSpec& spec, const CpuOptions& options) : passes_(context_, choose(spec, options)) {}
+  OnednnConv2d(const Context& context, const Chosen& chosen)
+      : output_(chosen.output), format_(chosen.format), passes_(context, chosen.passes) {}
 
   TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
   size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
-  void forward(const float* x, const float* w, const float* b, float* y, void* workspace) override {
+  void take_weights(const float* w, void* workspace) override { passes_.take_weights(w, workspace); }
+  void forward(const void* x, const float* w, const float* b, void* y, void* workspace) override {
     passes_.forward(x, w, b, y, workspace);
   }
-  void backward_data(const float* dy, const float* w, float* dx, void* workspace) override {
+  void backward_data(const void* dy, const float* w, void* dx, void* workspace) override {
     passes_.backward_data(dy, w, dx, workspace);
   }
-  void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+  void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
     passes_.backward_weights(x, dy, dw, db, accumulate, workspace);
   }
 
  private:
-  PassMaker maker(const Conv2dSpec& spec, dnnl_alg_kind_t algorithm, const MemoryDesc& bias) const;
-  AffineChoice choose(const Conv2dSpec& spec, const CpuOptions& options);
-
-  Context context_;
   TensorDesc output_;
   WeightFormatPtr format_;
   AffinePasses passes_;
 };
 
-PassMaker OnednnConv2d::maker(const Conv2dSpec& spec, dnnl_alg_kind_t algorithm, const MemoryDesc& bias) const {
+PassMaker maker(const Context& context, const Conv2dSpec& spec, dnnl_alg_kind_t algorithm,
+                const AffineProblem& problem) {
   const ConvolutionGeometry g{algorithm, spec.stride, spec.padding, spec.dilation};
   const bool relu = spec.activation == Activation::relu, training = spec.phase == Phase::training;
-  return [context = context_, g, bias, relu, training](Pass pass, const MemoryDesc& src, const MemoryDesc& weights,
-                                                       const MemoryDesc& dst) {
-    const PrimitiveDesc forward = convolution_forward(context, g, src, weights, bias, dst, training, relu);
+  return [context, g, relu, training, bias = problem.bias, any = problem.any_weights, type = problem.type](
+             Pass pass, const MemoryDesc& src, const MemoryDesc& weights, const MemoryDesc& dst) {
+    // The forward pass a backward one is told of may keep its weights otherwise, and in another type.
+    const MemoryDesc& read = pass == Pass::backward_weights && type != DType::f32 ? any : weights;
+    const PrimitiveDesc forward = convolution_forward(context, g, src, read, bias, dst, training, relu);
     if (pass == Pass::forward || !forward) return forward;
-    // The forward pass a backward one is told of may keep its weights otherwise.
     if (pass == Pass::backward_data) return convolution_backward_data(context, g, src, weights, dst, forward);
     return convolution_backward_weights(context, g, src, weights, bias, dst, forward);
   };
 }
 
-AffineChoice OnednnConv2d::choose(const Conv2dSpec& spec, const CpuOptions& options) {
-  check(spec);
-  output_ = TensorDesc{.shape = output_shape(spec), .channel_block = 1, .dtype = spec.input.dtype};
+Chosen choose(const Context& context, const Conv2dSpec& spec, const CpuOptions& options) {
+  Chosen chosen;
+  chosen.output = TensorDesc{.shape = output_shape(spec), .channel_block = 1, .dtype = spec.input.dtype};
   const std::vector<int64_t> weights = weight_dims(spec);
-  const MemoryDesc canonical(weights, spec.groups == 1 ? dnnl_oihw : dnnl_goihw);
   AffineProblem problem;
+  problem.type = spec.input.dtype;
   problem.x = activation_layout(spec.input);
   if (spec.bias) problem.bias = MemoryDesc(std::array{spec.out_channels}, dnnl_a);
-  problem.srcs = layouts(spec.input);
-  problem.any_weights = MemoryDesc(weights, dnnl_format_tag_any);
-  if (spec.stored) problem.stored = stored_layout(spec.weight_format, canonical);
+  problem.srcs = layouts(spec.input, options);
+  problem.any_weights = MemoryDesc(weights, dnnl_format_tag_any, problem.type);
+  problem.any_gradient = MemoryDesc(weights, dnnl_format_tag_any);
+  problem.canonical_weights = MemoryDesc(weights, spec.groups == 1 ? dnnl_oihw : dnnl_goihw);
+  if (spec.stored) problem.stored = stored_layout(spec.weight_format, problem.canonical_weights);
   problem.backward_weights = spec.phase == Phase::training;
   problem.backward_data = problem.backward_weights && spec.input_gradient;
-  if (options.winograd && winograd_pays(spec, output_.shape))
-    problem.makers.push_back(maker(spec, dnnl_convolution_winograd, problem.bias));
-  problem.makers.push_back(maker(spec, dnnl_convolution_direct, problem.bias));
+  if (problem.type == DType::f32 && options.winograd && winograd_pays(spec, chosen.output.shape))
+    problem.makers.push_back(maker(context, spec, dnnl_convolution_winograd, problem));
+  problem.makers.push_back(maker(context, spec, dnnl_convolution_direct, problem));
 
   // The output is free: try each block, then what the library likes best with a plain output.
-  AffineChoice best;
-  best.cost = std::numeric_limits<double>::infinity();
-  for (const int64_t block : channel_blocks(spec.out_channels)) {
-    TensorDesc output = output_;
+  chosen.passes.cost = std::numeric_limits<double>::infinity();
+  TensorDesc output = chosen.output;
+  for (const int64_t block : blocks_of(output, options)) {
     output.channel_block = block;
     problem.y = activation_layout(output);
-    problem.dsts = block == 1 ? layouts(output) : std::vector{problem.y};
+    problem.dsts = block == 1 ? layouts(output, options) : std::vector{problem.y};
     const AffineChoice choice = choose_affine(problem);
-    if (choice.cost < best.cost) {
-      best = choice;
-      output_ = output;
+    if (choice.cost < chosen.passes.cost) {
+      chosen.passes = choice;
+      chosen.output = output;
     }
   }
-  format_ = onednn::weight_format(context_, canonical, best.weights);
-  return best;
+  chosen.format = weight_format(context, problem.canonical_weights, chosen.passes.weights);
+  return chosen;
+}
+
+std::unique_ptr<Conv2dPlan> make_converting(const Conv2dSpec& spec, const CpuOptions& options) {
+  Conv2dSpec wide = spec;
+  wide.input.dtype = DType::f32;
+  const auto weights = static_cast<size_t>(Shape(weight_dims(spec)).numel());
+  return std::make_unique<ConvertingAffine<Conv2dPlan>>(make_cpu_conv2d(wide, options), spec.input, weights);
 }
 
 }  // namespace
 
 std::unique_ptr<Conv2dPlan> make_cpu_conv2d(const Conv2dSpec& spec, const CpuOptions& options) {
-  return std::make_unique<OnednnConv2d>(spec, options);
+  check(spec);
+  const bool f32 = spec.input.dtype == DType::f32;
+  if (!f32 && (spec.input.dtype != DType::bf16 || bf16_products(options) == Bf16Products::converted))
+    return make_converting(spec, options);
+  const Context context;
+  const Chosen chosen = choose(context, spec, options);
+  // A reference loop is slower than two conversions.
+  if (!f32 && chosen.passes.cost >= kReferenceCost) return make_converting(spec, options);
+  return std::make_unique<OnednnConv2d>(context, chosen);
 }
 
 }  // namespace lockstep

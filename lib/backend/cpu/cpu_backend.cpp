@@ -1,25 +1,61 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <cstring>
 #include <memory>
 
 #include "backend/cpu/cpu_plans.h"
+#include "backend/cpu/onednn_api.h"
 #include "backend/cpu/pointwise.h"
 #include "core/cpu_features.h"
 
 namespace lockstep {
 
-void CpuBackend::copy(size_t n, const float* from, float* to) {
-  if (n != 0) std::memcpy(to, from, n * sizeof(float));
+Bf16Products bf16_products(const CpuOptions& options) {
+  if (options.bf16 != Bf16Products::detect) return options.bf16;
+  if (detect_isa() != Isa::avx512) return Bf16Products::converted;  // LOCKSTEP_MAX_ISA counts here too
+  switch (onednn::bf16_hardware()) {
+    case onednn::Bf16Hardware::amx: return Bf16Products::amx;
+    case onednn::Bf16Hardware::avx512: return Bf16Products::avx512;
+    case onednn::Bf16Hardware::none: break;
+  }
+  return Bf16Products::converted;
+}
+
+static const float* floats(const void* x) { return static_cast<const float*>(x); }
+static float* floats(void* x) { return static_cast<float*>(x); }
+
+Arithmetic CpuBackend::arithmetic(DType type) const {
+  if (type == DType::f32) return {.text = "fp32", .missing = ""};
+  std::string missing = "half-precision products are not used on CPUs";
+  if (type == DType::bf16) {
+    const Bf16Products products = bf16_products(options_);
+    if (products == Bf16Products::amx) return {.text = "bf16 (AMX)", .missing = ""};
+    if (products == Bf16Products::avx512) return {.text = "bf16 (AVX-512 bf16)", .missing = ""};
+    missing = "this CPU has neither AMX nor AVX-512 bf16";
+  }
+  return {.text = fmt::format("{} (products in fp32)", lockstep::name(type)), .missing = missing};
+}
+
+void CpuBackend::copy(DType type, size_t n, const void* from, void* to) {
+  if (n != 0) std::memcpy(to, from, n * size_of(type));
 }
 void CpuBackend::fill(size_t n, float value, float* x) { pointwise_kernels().fill(n, value, x); }
-void CpuBackend::add(size_t n, const float* a, const float* b, float* y) { pointwise_kernels().add(n, a, b, y); }
-void CpuBackend::relu_mask(size_t n, const float* y, const float* dy, float* dx) {
-  pointwise_kernels().relu_mask(n, y, dy, dx);
+void CpuBackend::add(DType type, size_t n, const void* a, const void* b, void* y) {
+  if (type == DType::f32)
+    pointwise_kernels().add(n, floats(a), floats(b), floats(y));
+  else
+    half_kernels(type).add(n, a, b, y);
 }
-void CpuBackend::reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) {
+void CpuBackend::relu_mask(DType type, size_t n, const void* y, const void* dy, void* dx) {
+  if (type == DType::f32)
+    pointwise_kernels().relu_mask(n, floats(y), floats(dy), floats(dx));
+  else
+    half_kernels(type).relu_mask(n, y, dy, dx);
+}
+void CpuBackend::reorder(const TensorDesc& from, const void* x, const TensorDesc& to, void* y) {
   reorder_channels(from, x, to, y);
 }
 

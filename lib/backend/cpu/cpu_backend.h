@@ -13,11 +13,13 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   Buffer allocate(size_t bytes) override { return Buffer::host(bytes); }
 
-  void copy(size_t n, const float* from, float* to) override;
+  Arithmetic arithmetic(DType type) const override;
+
+  void copy(DType type, size_t n, const void* from, void* to) override;
   void fill(size_t n, float value, float* x) override;
-  void add(size_t n, const float* a, const float* b, float* y) override;
-  void relu_mask(size_t n, const float* y, const float* dy, float* dx) override;
-  void reorder(const TensorDesc& from, const float* x, const TensorDesc& to, float* y) override;
+  void add(DType type, size_t n, const void* a, const void* b, void* y) override;
+  void relu_mask(DType type, size_t n, const void* y, const void* dy, void* dx) override;
+  void reorder(const TensorDesc& from, const void* x, const TensorDesc& to, void* y) override;
 
   const OptimizerOps& optimizer_ops() const override { return optimizer_ops_; }
 

@@ -8,6 +8,9 @@
 
 namespace lockstep {
 
+// What `options` allows and the CPU has: never detect.
+Bf16Products bf16_products(const CpuOptions& options);
+
 std::unique_ptr<Conv2dPlan> make_cpu_conv2d(const Conv2dSpec& spec, const CpuOptions& options);
 std::unique_ptr<LinearPlan> make_cpu_linear(const LinearSpec& spec, const CpuOptions& options);
 std::unique_ptr<Pool2dPlan> make_cpu_pool2d(const Pool2dSpec& spec);

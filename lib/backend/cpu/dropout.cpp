@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/isa/dropout_kernels.h"
+#include "backend/cpu/pointwise.h"
 #include "core/counter_rng.h"
 #include "core/cpu_features.h"
 #include "core/error.h"
@@ -13,13 +14,15 @@
 namespace lockstep {
 namespace {
 
-const DropoutKernels& kernels() {
-  return select_isa(isa_generic::dropout_kernels, isa_avx2::dropout_kernels, isa_avx512::dropout_kernels);
+const DropoutKernels& kernels(DType type) {
+  return select_isa(isa_generic::dropout_kernels, isa_avx2::dropout_kernels,
+                    isa_avx512::dropout_kernels)[type_index(type)];
 }
 
 class CpuDropout final : public DropoutPlan {
  public:
-  explicit CpuDropout(const DropoutSpec& spec) : count_(static_cast<size_t>(spec.count)) {
+  explicit CpuDropout(const DropoutSpec& spec)
+      : kernels_(kernels(spec.dtype)), count_(static_cast<size_t>(spec.count)), element_(size_of(spec.dtype)) {
     if (!(spec.p >= 0 && spec.p <= 1)) throw_error("dropout: p must be from 0 to 1, found {}", spec.p);
     // A 32-bit hash cannot be >= 2^32: where that is the nearest threshold, nothing survives.
     const double threshold = std::round(spec.p * 0x1p32);
@@ -29,30 +32,33 @@ class CpuDropout final : public DropoutPlan {
   }
   size_t saved_bytes() const override { return count_; }
 
-  void forward(const float* x, float* y, uint64_t key, void* saved) override {
+  void forward(const void* x, void* y, uint64_t key, void* saved) override {
     auto* keep = static_cast<uint8_t*>(saved);
     if (drop_all_) {
       std::memset(keep, 0, count_);
-      kernels().apply(count_, scale_, keep, x, y);
+      kernels_.apply(count_, scale_, keep, x, y);
       return;
     }
     constexpr size_t kChunk = size_t{1} << 32;  // elements of one pair of subkeys
     for (size_t begin = 0; begin < count_; begin += kChunk) {
       const uint64_t subkeys = counter_word(key, begin / kChunk);
-      kernels().forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys),
-                        static_cast<uint32_t>(subkeys >> 32), threshold_, scale_, x + begin, y + begin, keep + begin);
+      kernels_.forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys),
+                       static_cast<uint32_t>(subkeys >> 32), threshold_, scale_,
+                       static_cast<const std::byte*>(x) + begin * element_,
+                       static_cast<std::byte*>(y) + begin * element_, keep + begin);
     }
   }
-  void forward_with_mask(const float* x, float* y, const uint8_t* keep, void* saved) override {
+  void forward_with_mask(const void* x, void* y, const uint8_t* keep, void* saved) override {
     if (keep != saved) std::memcpy(saved, keep, count_);
-    kernels().apply(count_, scale_, keep, x, y);
+    kernels_.apply(count_, scale_, keep, x, y);
   }
-  void backward(const float* dy, float* dx, const void* saved) override {
-    kernels().apply(count_, scale_, static_cast<const uint8_t*>(saved), dy, dx);
+  void backward(const void* dy, void* dx, const void* saved) override {
+    kernels_.apply(count_, scale_, static_cast<const uint8_t*>(saved), dy, dx);
   }
 
  private:
-  size_t count_;
+  const DropoutKernels& kernels_;
+  size_t count_, element_;  // bytes
   uint32_t threshold_ = 0;
   bool drop_all_ = false;
   float scale_ = 1;

@@ -2,6 +2,7 @@
 // its inputs (a validation batch whose convolutions chose another layout than training's).
 #include "backend/cpu/linear.h"
 
+#include "backend/cpu/converting_affine.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/pointwise.h"
 #include "core/buffer.h"
@@ -29,9 +30,16 @@ void check(const LinearSpec& spec) {
 std::unique_ptr<LinearPlan> make_matching(const LinearSpec& spec, const CpuOptions& options,
                                           std::shared_ptr<const LinearWeights> format) {
   const int64_t in = spec.input.shape.without_front().numel(), batch = spec.input.shape[0];
-  const bool small = in <= kSmallWeights / spec.out_features && batch <= kSmallProducts / (in * spec.out_features);
-  return small && options.small_kernels ? make_small_linear(spec, std::move(format))
-                                        : make_onednn_linear(spec, std::move(format));
+  const bool small = options.small_kernels && in <= kSmallWeights / spec.out_features &&
+                     batch <= kSmallProducts / (in * spec.out_features);
+  const bool native = spec.input.dtype == DType::bf16 && bf16_products(options) != Bf16Products::converted;
+  if (spec.input.dtype == DType::f32 || (native && !small))
+    return small ? make_small_linear(spec, std::move(format)) : make_onednn_linear(spec, std::move(format));
+  LinearSpec wide = spec;
+  wide.input.dtype = DType::f32;
+  const size_t weights = format->stored_count();
+  return std::make_unique<ConvertingAffine<LinearPlan>>(make_matching(wide, options, std::move(format)), spec.input,
+                                                        weights);
 }
 
 // Brings x into the order of the weights, and dx back.
@@ -53,22 +61,23 @@ class ReorderedLinear final : public LinearPlan {
   TensorDesc output() const override { return plan_->output(); }
   WeightFormatPtr weight_format() const override { return plan_->weight_format(); }
   size_t workspace_bytes() const override { return align_up(ordered_.bytes()) + plan_->workspace_bytes(); }
-  void forward(const float* x, const float* w, const float* b, float* y, void* workspace) override {
+  void take_weights(const float* w, void* workspace) override { plan_->take_weights(w, rest(workspace)); }
+  void forward(const void* x, const float* w, const float* b, void* y, void* workspace) override {
     plan_->forward(ordered(x, workspace), w, b, y, rest(workspace));
   }
-  void backward_data(const float* dy, const float* w, float* dx, void* workspace) override {
-    plan_->backward_data(dy, w, static_cast<float*>(workspace), rest(workspace));
-    reorder_channels(ordered_, static_cast<const float*>(workspace), given_, dx);
+  void backward_data(const void* dy, const float* w, void* dx, void* workspace) override {
+    plan_->backward_data(dy, w, workspace, rest(workspace));
+    reorder_channels(ordered_, workspace, given_, dx);
   }
-  void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+  void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
     plan_->backward_weights(ordered(x, workspace), dy, dw, db, accumulate, rest(workspace));
   }
 
  private:
-  const float* ordered(const float* x, void* workspace) const {
-    reorder_channels(given_, x, ordered_, static_cast<float*>(workspace));
-    return static_cast<const float*>(workspace);
+  const void* ordered(const void* x, void* workspace) const {
+    reorder_channels(given_, x, ordered_, workspace);
+    return workspace;
   }
   void* rest(void* workspace) const { return static_cast<std::byte*>(workspace) + align_up(ordered_.bytes()); }
 

@@ -22,11 +22,11 @@ class SmallLinear final : public LinearPlan {
   WeightFormatPtr weight_format() const override { return format_; }
   size_t workspace_bytes() const override { return transposes_ ? static_cast<size_t>(in_ * out_) * sizeof(float) : 0; }
 
-  void forward(const float* x, const float* w, const float* b, float* y, void* /*workspace*/) override {
+  void forward(const void* x, const float* w, const float* b, void* y, void* /*workspace*/) override {
     kernels_.gemm({.rows = batch_,
                    .cols = out_,
                    .depth = in_,
-                   .a = x,
+                   .a = static_cast<const float*>(x),
                    .a_row = in_,
                    .a_depth = 1,
                    .b = w,
@@ -34,16 +34,16 @@ class SmallLinear final : public LinearPlan {
                    .bias = b,
                    .accumulate = false,
                    .relu = relu_,
-                   .c = y,
+                   .c = static_cast<float*>(y),
                    .c_row = out_});
   }
-  void backward_data(const float* dy, const float* w, float* dx, void* workspace) override {
+  void backward_data(const void* dy, const float* w, void* dx, void* workspace) override {
     auto* w_out_in = static_cast<float*>(workspace);
     kernels_.transpose(in_, out_, w, w_out_in);
     kernels_.gemm({.rows = batch_,
                    .cols = in_,
                    .depth = out_,
-                   .a = dy,
+                   .a = static_cast<const float*>(dy),
                    .a_row = out_,
                    .a_depth = 1,
                    .b = w_out_in,
@@ -51,18 +51,18 @@ class SmallLinear final : public LinearPlan {
                    .bias = nullptr,
                    .accumulate = false,
                    .relu = false,
-                   .c = dx,
+                   .c = static_cast<float*>(dx),
                    .c_row = in_});
   }
-  void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
+  void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* /*workspace*/) override {
     kernels_.gemm({.rows = in_,
                    .cols = out_,
                    .depth = batch_,
-                   .a = x,
+                   .a = static_cast<const float*>(x),
                    .a_row = 1,
                    .a_depth = in_,
-                   .b = dy,
+                   .b = static_cast<const float*>(dy),
                    .b_row = out_,
                    .bias = nullptr,
                    .accumulate = accumulate,
@@ -77,7 +77,7 @@ class SmallLinear final : public LinearPlan {
                    .a = &kOne,
                    .a_row = 0,
                    .a_depth = 0,
-                   .b = dy,
+                   .b = static_cast<const float*>(dy),
                    .b_row = out_,
                    .bias = nullptr,
                    .accumulate = accumulate,

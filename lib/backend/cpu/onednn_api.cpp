@@ -10,6 +10,13 @@ void check(dnnl_status_t status, std::source_location where) {
                 static_cast<int>(status));
 }
 
+Bf16Hardware bf16_hardware() {
+  const auto isa = static_cast<unsigned>(dnnl_get_effective_cpu_isa());  // a set of bits
+  const auto has = [isa](dnnl_cpu_isa_t wanted) { return (isa & static_cast<unsigned>(wanted)) == wanted; };
+  if (has(dnnl_cpu_isa_avx512_core_amx)) return Bf16Hardware::amx;
+  return has(dnnl_cpu_isa_avx512_core_bf16) ? Bf16Hardware::avx512 : Bf16Hardware::none;
+}
+
 Context::Context() {
   dnnl_engine_t engine = nullptr;
   check(dnnl_engine_create(&engine, dnnl_cpu, 0));
@@ -45,6 +52,16 @@ class Attributes {
   void append_relu();  // differs by version
   dnnl_primitive_attr_t attr_ = nullptr;
 };
+
+dnnl_data_type_t data_type(DType type) {
+  switch (type) {
+    case DType::f32: return dnnl_f32;
+    case DType::bf16: return dnnl_bf16;
+    case DType::f16: return dnnl_f16;
+    case DType::i64: break;
+  }
+  throw_error("oneDNN computes with no {}", name(type));
+}
 
 dnnl_prop_kind_t forward_kind(bool training) { return training ? dnnl_forward_training : dnnl_forward_inference; }
 
@@ -86,9 +103,9 @@ void Attributes::append_relu() {
   check(dnnl_primitive_attr_set_post_ops(attr_, ops));
 }
 
-MemoryDesc::MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag) {
+MemoryDesc::MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag, DType type) {
   auto desc = std::make_shared<dnnl_memory_desc_t>();
-  check(dnnl_memory_desc_init_by_tag(desc.get(), static_cast<int>(dims.size()), dims.data(), dnnl_f32, tag));
+  check(dnnl_memory_desc_init_by_tag(desc.get(), static_cast<int>(dims.size()), dims.data(), data_type(type), tag));
   handle_ = std::move(desc);
 }
 
@@ -198,9 +215,9 @@ void Attributes::append_relu() {
   check(dnnl_primitive_attr_set_post_ops(attr_, ops));
 }
 
-MemoryDesc::MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag) {
+MemoryDesc::MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag, DType type) {
   dnnl_memory_desc_t desc = nullptr;
-  check(dnnl_memory_desc_create_with_tag(&desc, static_cast<int>(dims.size()), dims.data(), dnnl_f32, tag));
+  check(dnnl_memory_desc_create_with_tag(&desc, static_cast<int>(dims.size()), dims.data(), data_type(type), tag));
   *this = own(desc);
 }
 

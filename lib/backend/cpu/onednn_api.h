@@ -13,7 +13,13 @@
 #include <string>
 #include <utility>
 
+#include "core/shape.h"
+
 namespace lockstep::onednn {
+
+// What the CPU has for products of bf16 numbers, within ONEDNN_MAX_CPU_ISA.
+enum class Bf16Hardware { none, avx512, amx };
+Bf16Hardware bf16_hardware();
 
 // Throws Error naming the caller when `status` is not success.
 void check(dnnl_status_t status, std::source_location where = std::source_location::current());
@@ -30,11 +36,12 @@ class Context {
   std::shared_ptr<dnnl_stream> stream_;
 };
 
-// The f32 layout of one operand. An empty one stands for "no such operand" (a layer without bias).
+// Type and layout of one operand. An empty one stands for "no such operand" (a layer without bias).
 class MemoryDesc {
  public:
   MemoryDesc() = default;
-  MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag);  // tag any: the primitive chooses
+  // tag any: the primitive chooses. type: f32, bf16 or f16.
+  MemoryDesc(std::span<const int64_t> dims, dnnl_format_tag_t tag, DType type = DType::f32);
   explicit MemoryDesc(std::shared_ptr<const void> handle) : handle_(std::move(handle)) {}
 
   explicit operator bool() const { return handle_ != nullptr; }

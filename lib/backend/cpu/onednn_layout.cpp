@@ -10,16 +10,19 @@
 namespace lockstep::onednn {
 
 MemoryDesc activation_layout(const TensorDesc& desc) {
-  if (desc.shape.rank() == 2 && desc.channel_block == 1) return MemoryDesc(desc.shape.dims(), dnnl_ab);
+  const auto with = [&](dnnl_format_tag_t tag) { return MemoryDesc(desc.shape.dims(), tag, desc.dtype); };
+  const int64_t block = desc.channel_block;
+  if (desc.shape.rank() == 2 && block == 1) return with(dnnl_ab);
   if (desc.shape.rank() == 4) {
-    if (desc.channel_block == 1) return MemoryDesc(desc.shape.dims(), dnnl_nchw);
-    if (desc.shape[1] % desc.channel_block == 0) {
-      if (desc.channel_block == 8) return MemoryDesc(desc.shape.dims(), dnnl_nChw8c);
-      if (desc.channel_block == 16) return MemoryDesc(desc.shape.dims(), dnnl_nChw16c);
+    if (block == 1) return with(dnnl_nchw);
+    if (block == desc.shape[1] && desc.dtype != DType::f32) return with(dnnl_nhwc);
+    if (desc.shape[1] % block == 0) {
+      if (block == 8) return with(dnnl_nChw8c);
+      if (block == 16) return with(dnnl_nChw16c);
     }
   }
-  throw_error("activation {} with channel block {}: expected [N, C] or [N, C, H, W] with a block of 1, 8 or 16",
-              desc.shape.str(), desc.channel_block);
+  throw_error("activation {} with channel block {}: expected [N, C] or [N, C, H, W] with a block of 1, 8, 16 or C",
+              desc.shape.str(), block);
 }
 
 std::vector<int64_t> channel_blocks(int64_t channels) {
@@ -32,7 +35,7 @@ std::vector<int64_t> channel_blocks(int64_t channels) {
 double cost(const PrimitiveDesc& desc) {
   if (!desc) return std::numeric_limits<double>::infinity();
   const std::string name = desc.implementation();
-  if (name.starts_with("ref") || name.starts_with("simple")) return 100;
+  if (name.starts_with("ref") || name.starts_with("simple")) return kReferenceCost;
   if (name.starts_with("gemm") || name.starts_with("x64:gemm")) return 4;
   return 0;
 }

@@ -8,11 +8,12 @@
 
 #include "backend/cpu/onednn_primitive.h"
 #include "backend/weight_format.h"
+#include "core/buffer.h"
 #include "core/tensor.h"
 
 namespace lockstep::onednn {
 
-// Rank 2 or 4, channel block 1, 8 or 16.
+// Rank 2 or 4, channel block 1, 8, 16 or all channels.
 MemoryDesc activation_layout(const TensorDesc& desc);
 
 // The channel blocks a tensor with this many channels can have, widest first: 16, 8, 1.
@@ -20,6 +21,7 @@ std::vector<int64_t> channel_blocks(int64_t channels);
 
 // 0 for compiled kernels, more for matrix products with copies, much more for reference loops, most for none at all.
 // Fixed by name, never by timing: the choice must be the same on every rank and in every run.
+constexpr double kReferenceCost = 100;
 double cost(const PrimitiveDesc& desc);
 
 // A parameter kept in one of oneDNN's layouts.
@@ -49,11 +51,28 @@ class Conversion {
   bool needed() const { return static_cast<bool>(primitive_); }
   size_t bytes() const { return bytes_; }  // of the converted operand
   size_t scratchpad_bytes() const { return primitive_.scratchpad_bytes(); }
-  void run(const float* from, float* to, void* scratchpad) { primitive_.run({from, to}, scratchpad); }
+  void run(const void* from, void* to, void* scratchpad) { primitive_.run({from, to}, scratchpad); }
 
  private:
   Primitive primitive_;
   size_t bytes_ = 0;
+};
+
+// Weights in the layout and type that a pass wants: as stored, or a copy that lives from one change to the next.
+class PassWeights {
+ public:
+  PassWeights() = default;
+  PassWeights(const Context& context, const MemoryDesc& stored, const MemoryDesc& wanted)
+      : conversion_(context, stored, wanted), copy_(Buffer::host(conversion_.needed() ? wanted.bytes() : 0)) {}
+  size_t scratchpad_bytes() const { return conversion_.needed() ? conversion_.scratchpad_bytes() : 0; }
+  void take(const float* stored, void* scratchpad) {
+    if (conversion_.needed()) conversion_.run(stored, copy_.data(), scratchpad);
+  }
+  const void* get(const float* stored) const { return conversion_.needed() ? copy_.data() : stored; }
+
+ private:
+  Conversion conversion_;
+  Buffer copy_;
 };
 
 }  // namespace lockstep::onednn

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/isa/pool_kernels.h"
+#include "backend/cpu/pointwise.h"
 #include "backend/pool_geometry.h"
 #include "core/cpu_features.h"
 #include "core/error.h"
@@ -13,13 +14,14 @@ namespace lockstep {
 
 namespace {
 
-const PoolKernels& kernels() {
-  return select_isa(isa_generic::pool_kernels, isa_avx2::pool_kernels, isa_avx512::pool_kernels);
+const PoolKernels& kernels(DType type) {
+  return select_isa(isa_generic::pool_kernels, isa_avx2::pool_kernels, isa_avx512::pool_kernels)[type_index(type)];
 }
 
 class PoolBase : public Pool2dPlan {
  public:
-  explicit PoolBase(const Pool2dSpec& spec) : spec_(spec), rows_(pool_axis(spec, 0)), cols_(pool_axis(spec, 1)) {
+  explicit PoolBase(const Pool2dSpec& spec)
+      : spec_(spec), kernels_(kernels(spec.input.dtype)), rows_(pool_axis(spec, 0)), cols_(pool_axis(spec, 1)) {
     const Shape& in = spec.input.shape;
     const auto out_height = static_cast<int64_t>(rows_.begin.size()),
                out_width = static_cast<int64_t>(cols_.begin.size());
@@ -47,6 +49,7 @@ class PoolBase : public Pool2dPlan {
     return training() ? static_cast<size_t>(output_.shape.numel()) * bytes : 0;
   }
   Pool2dSpec spec_;
+  const PoolKernels& kernels_;
   PoolAxis rows_, cols_;
   PoolWindows windows_{};
   TensorDesc output_;
@@ -56,11 +59,11 @@ class MaxPool2x2 final : public PoolBase {
  public:
   using PoolBase::PoolBase;
   size_t saved_bytes() const override { return saved_per_output(sizeof(uint8_t)); }
-  void forward(const float* x, float* y, void* saved) override {
-    kernels().max_forward_2x2(windows_, x, y, training() ? static_cast<uint8_t*>(saved) : nullptr);
+  void forward(const void* x, void* y, void* saved) override {
+    kernels_.max_forward_2x2(windows_, x, y, training() ? static_cast<uint8_t*>(saved) : nullptr);
   }
-  void backward(const float* dy, const float* y, float* dx, const void* saved) override {
-    kernels().max_backward_2x2(windows_, dy, spec_.mask_relu ? y : nullptr, static_cast<const uint8_t*>(saved), dx);
+  void backward(const void* dy, const void* y, void* dx, const void* saved) override {
+    kernels_.max_backward_2x2(windows_, dy, spec_.mask_relu ? y : nullptr, static_cast<const uint8_t*>(saved), dx);
   }
 };
 
@@ -68,11 +71,11 @@ class MaxPool final : public PoolBase {
  public:
   using PoolBase::PoolBase;
   size_t saved_bytes() const override { return saved_per_output(sizeof(int32_t)); }
-  void forward(const float* x, float* y, void* saved) override {
-    kernels().max_forward(windows_, x, y, training() ? static_cast<int32_t*>(saved) : nullptr);
+  void forward(const void* x, void* y, void* saved) override {
+    kernels_.max_forward(windows_, x, y, training() ? static_cast<int32_t*>(saved) : nullptr);
   }
-  void backward(const float* dy, const float* y, float* dx, const void* saved) override {
-    kernels().max_backward(windows_, dy, spec_.mask_relu ? y : nullptr, static_cast<const int32_t*>(saved), dx);
+  void backward(const void* dy, const void* y, void* dx, const void* saved) override {
+    kernels_.max_backward(windows_, dy, spec_.mask_relu ? y : nullptr, static_cast<const int32_t*>(saved), dx);
   }
 };
 
@@ -81,9 +84,9 @@ class AveragePool final : public PoolBase {
   explicit AveragePool(const Pool2dSpec& spec) : PoolBase(spec) {
     if (spec.mask_relu) throw_error("average pooling cannot apply the mask of the ReLU before it");
   }
-  void forward(const float* x, float* y, void*) override { kernels().average_forward(windows_, x, y); }
-  void backward(const float* dy, const float*, float* dx, const void*) override {
-    kernels().average_backward(windows_, dy, dx);
+  void forward(const void* x, void* y, void*) override { kernels_.average_forward(windows_, x, y); }
+  void backward(const void* dy, const void*, void* dx, const void*) override {
+    kernels_.average_backward(windows_, dy, dx);
   }
 };
 
@@ -94,7 +97,7 @@ bool is_2x2(const Pool2dSpec& spec) {
   const int64_t block = spec.input.channel_block;
   const bool unclipped = !spec.ceil_mode || (in[2] % 2 == 0 && in[3] % 2 == 0);
   return !spec.adaptive && spec.kernel == two && spec.stride == two && spec.padding == std::array<int64_t, 2>{0, 0} &&
-         unclipped && (block == 1 || block == 8 || block == 16);
+         unclipped && (block == 1 || block % 8 == 0);
 }
 
 }  // namespace

@@ -15,13 +15,18 @@ namespace {
 class ActivationLayer final : public Layer {
  public:
   ActivationLayer(const LayerSpec& spec, Activation activation)
-      : kind_(spec.kind), spec_{.count = 0, .kind = activation, .negative_slope = spec.negative_slope} {}
+      : kind_(spec.kind),
+        spec_{.count = 0, .dtype = DType::f32, .kind = activation, .negative_slope = spec.negative_slope} {}
   std::string_view kind() const override { return kind_; }
   Shape infer(std::span<const Shape> inputs) override { return inputs[0]; }
   bool accepts_blocked() const override { return true; }
+  DType input_type(DType given, DType /*precision*/) const override {
+    return spec_.kind == Activation::relu ? given : DType::f32;
+  }
 
   Binding bind(BindContext& context) override {
     spec_.count = context.inputs[0].shape.numel();
+    spec_.dtype = context.inputs[0].dtype;
     plan_ = context.backend.plan_activation(spec_);
     reads_output_ =
         spec_.kind == Activation::relu || spec_.kind == Activation::tanh || spec_.kind == Activation::sigmoid;

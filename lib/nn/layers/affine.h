@@ -30,6 +30,7 @@ class AffineLayer : public Layer {
     if (spec_.bias) init_bias_uniform(generator, parameters[1], fan_in);
   }
   bool accepts_blocked() const override { return true; }
+  DType input_type(DType /*given*/, DType precision) const override { return precision; }
   bool fuse_relu() override { return relu_ = true; }
   void gradient_premasked() override { premasked_ = true; }
 
@@ -38,6 +39,7 @@ class AffineLayer : public Layer {
     input_gradient_ = context.input_gradient;
     plan_ = make_plan(context, relu_ ? Activation::relu : Activation::none);
     if (!context.stored) context.formats[0] = plan_->weight_format();
+    output_type_ = plan_->output().dtype;
     output_count_ = static_cast<size_t>(plan_->output().shape.numel());
     return {.output = plan_->output(),
             .workspace_bytes = plan_->workspace_bytes(),
@@ -46,10 +48,11 @@ class AffineLayer : public Layer {
             .backward_reads_output = masks()};
   }
   void forward(const Io& io) override {
+    if (io.new_parameters) plan_->take_weights(io.parameters[0], io.workspace);
     plan_->forward(io.x[0], io.parameters[0], spec_.bias ? io.parameters[1] : nullptr, io.y, io.workspace);
   }
   void backward(const Io& io) override {
-    if (masks()) backend_->relu_mask(output_count_, io.y, io.dy, io.dy);
+    if (masks()) backend_->relu_mask(output_type_, output_count_, io.y, io.dy, io.dy);
     plan_->backward_weights(io.x[0], io.dy, io.gradients[0], spec_.bias ? io.gradients[1] : nullptr, io.accumulate,
                             io.workspace);
     if (input_gradient_) plan_->backward_data(io.dy, io.parameters[0], io.dx[0], io.workspace);
@@ -68,6 +71,7 @@ class AffineLayer : public Layer {
   bool relu_ = false, premasked_ = false, input_gradient_ = true;
   Backend* backend_ = nullptr;
   std::unique_ptr<AffinePlan> plan_;
+  DType output_type_ = DType::f32;
   size_t output_count_ = 0;
 };
 

@@ -19,6 +19,7 @@ class DropoutLayer final : public Layer {
   Shape infer(std::span<const Shape> inputs) override { return inputs[0]; }
   // PyTorch draws in canonical order, so its stream needs canonical memory.
   bool accepts_blocked() const override { return !torch_stream_; }
+  DType input_type(DType given, DType /*precision*/) const override { return given; }
 
   Binding bind(BindContext& context) override {
     input_ = context.inputs[0];
@@ -26,7 +27,7 @@ class DropoutLayer final : public Layer {
     Binding binding{.output = input_};
     active_ = context.phase == Phase::training && p_ > 0;  // otherwise the identity, and nothing is drawn
     if (active_) {
-      plan_ = context.backend.plan_dropout({.count = input_.shape.numel(), .p = p_});
+      plan_ = context.backend.plan_dropout({.count = input_.shape.numel(), .dtype = input_.dtype, .p = p_});
       binding.saved_bytes = plan_->saved_bytes();
       binding.workspace_bytes = plan_->workspace_bytes();
     }
@@ -38,7 +39,7 @@ class DropoutLayer final : public Layer {
 
   void forward(const Io& io) override {
     if (!active_) {
-      if (io.y != io.x[0]) backend_->copy(count(), io.x[0], io.y);
+      if (io.y != io.x[0]) backend_->copy(input_.dtype, count(), io.x[0], io.y);
       return;
     }
     if (io.stream == nullptr) throw_error("{}: no random stream was given for this step", where_);
@@ -57,7 +58,7 @@ class DropoutLayer final : public Layer {
     if (active_)
       plan_->backward(io.dy, io.dx[0], io.saved);
     else if (io.dx[0] != io.dy)
-      backend_->copy(count(), io.dy, io.dx[0]);
+      backend_->copy(input_.dtype, count(), io.dy, io.dx[0]);
   }
 
  private:

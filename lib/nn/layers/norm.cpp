@@ -34,7 +34,7 @@ class NormLayer : public Layer {
   const float* bias(const Io& io) const { return spec_.affine ? io.parameters[1] : nullptr; }
   template <class NormPlan>
   void run_backward(NormPlan& plan, const Io& io) const {
-    plan.backward(io.x[0], io.dy, weight(io), io.dx[0], spec_.affine ? io.gradients[0] : nullptr,
+    plan.backward(io.f32_x(), io.f32_dy(), weight(io), io.f32_dx(), spec_.affine ? io.gradients[0] : nullptr,
                   spec_.affine ? io.gradients[1] : nullptr, io.accumulate, io.saved, io.workspace);
   }
 
@@ -70,7 +70,7 @@ class BatchNormLayer final : public NormLayer {
     return describe_plan(*plan_, context.inputs[0]);
   }
   void forward(const Io& io) override {
-    plan_->forward(io.x[0], weight(io), bias(io), io.buffers[0], io.buffers[1], io.buffers[2], io.y, io.saved);
+    plan_->forward(io.f32_x(), weight(io), bias(io), io.buffers[0], io.buffers[1], io.buffers[2], io.f32_y(), io.saved);
   }
   void backward(const Io& io) override { run_backward(*plan_, io); }
 
@@ -95,7 +95,7 @@ class LayerNormLayer final : public NormLayer {
         {.outer = inner == 0 ? 0 : all / inner, .inner = inner, .eps = spec_.eps, .affine = spec_.affine});
     return describe_plan(*plan_, context.inputs[0]);
   }
-  void forward(const Io& io) override { plan_->forward(io.x[0], weight(io), bias(io), io.y, io.saved); }
+  void forward(const Io& io) override { plan_->forward(io.f32_x(), weight(io), bias(io), io.f32_y(), io.saved); }
   void backward(const Io& io) override { run_backward(*plan_, io); }
 
  private:
@@ -117,7 +117,7 @@ class GroupNormLayer final : public NormLayer {
         {.input = context.inputs[0], .groups = spec_.groups, .eps = spec_.eps, .affine = spec_.affine});
     return describe_plan(*plan_, context.inputs[0]);
   }
-  void forward(const Io& io) override { plan_->forward(io.x[0], weight(io), bias(io), io.y, io.saved); }
+  void forward(const Io& io) override { plan_->forward(io.f32_x(), weight(io), bias(io), io.f32_y(), io.saved); }
   void backward(const Io& io) override { run_backward(*plan_, io); }
 
  private:

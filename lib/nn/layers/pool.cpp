@@ -22,6 +22,7 @@ class PoolLayer final : public Layer {
   }
   std::string_view kind() const override { return kind_; }
   bool accepts_blocked() const override { return true; }
+  DType input_type(DType given, DType /*precision*/) const override { return given; }
 
   Shape infer(std::span<const Shape> inputs) override {
     if (inputs[0].rank() != 3) throw_error("{}: expected samples [C, H, W], found {}", where_, inputs[0].str());

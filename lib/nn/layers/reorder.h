@@ -1,12 +1,11 @@
-// A layer the graph inserts where one side computes with blocked channels and the other cannot.
+// A copy into another layout or type that the graph puts before layers that need one.
 #pragma once
 
 #include "nn/layer.h"
 
 namespace lockstep {
 
-// Copies its input to the canonical layout of `sample` (a flattened tensor keeps its 4-d form until here); backward
-// copies the gradient back.
-LayerPtr make_reorder(const Shape& sample);
+// sample: output shape of one sample when written canonically (a flattened input keeps its 4-D description otherwise).
+LayerPtr make_reorder(const Shape& sample, int64_t channel_block, DType type);
 
 }  // namespace lockstep

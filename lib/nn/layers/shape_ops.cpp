@@ -14,9 +14,11 @@ class FlattenLayer final : public Layer {
   std::string_view kind() const override { return "flatten"; }
   Shape infer(std::span<const Shape> inputs) override { return Shape{inputs[0].numel()}; }
   bool accepts_blocked() const override { return true; }
+  DType input_type(DType given, DType /*precision*/) const override { return given; }
   Binding bind(BindContext& context) override {
     backend_ = &context.backend;
     const TensorDesc& input = context.inputs[0];
+    type_ = input.dtype;
     count_ = static_cast<size_t>(input.shape.numel());
     Binding binding{.output = input};
     if (input.channel_block == 1) binding.output.shape = Shape{input.shape[0], input.shape.without_front().numel()};
@@ -26,18 +28,19 @@ class FlattenLayer final : public Layer {
     return binding;
   }
   void forward(const Io& io) override {
-    if (io.y != io.x[0]) backend_->copy(count_, io.x[0], io.y);
+    if (io.y != io.x[0]) backend_->copy(type_, count_, io.x[0], io.y);
   }
   void backward(const Io& io) override {
-    if (io.dx[0] != nullptr && io.dx[0] != io.dy) backend_->copy(count_, io.dy, io.dx[0]);
+    if (io.dx[0] != nullptr && io.dx[0] != io.dy) backend_->copy(type_, count_, io.dy, io.dx[0]);
   }
 
  private:
   Backend* backend_ = nullptr;
+  DType type_ = DType::f32;
   size_t count_ = 0;
 };
 
-// The sum of two tensors of one shape. Where their layouts differ, the second follows the first.
+// The sum of two tensors of one shape. Where their layouts or types differ, the second follows the first.
 class AddLayer final : public Layer {
  public:
   explicit AddLayer(const LayerSpec& spec) : where_(describe(spec)) {}
@@ -49,6 +52,7 @@ class AddLayer final : public Layer {
     return inputs[0];
   }
   bool accepts_blocked() const override { return true; }
+  DType input_type(DType given, DType /*precision*/) const override { return given; }
   Binding bind(BindContext& context) override {
     backend_ = &context.backend;
     first_ = context.inputs[0];
@@ -60,17 +64,17 @@ class AddLayer final : public Layer {
     return binding;
   }
   void forward(const Io& io) override {
-    const float* second = io.x[1];
+    const void* second = io.x[1];
     if (first_ != second_) {
-      backend_->reorder(second_, second, first_, static_cast<float*>(io.workspace));
-      second = static_cast<const float*>(io.workspace);
+      backend_->reorder(second_, second, first_, io.workspace);
+      second = io.workspace;
     }
-    backend_->add(static_cast<size_t>(first_.shape.numel()), io.x[0], second, io.y);
+    backend_->add(first_.dtype, static_cast<size_t>(first_.shape.numel()), io.x[0], second, io.y);
   }
   void backward(const Io& io) override {
     if (io.dx[1] != nullptr && io.dx[1] != io.dy) backend_->reorder(first_, io.dy, second_, io.dx[1]);
     if (io.dx[0] != nullptr && io.dx[0] != io.dy)
-      backend_->copy(static_cast<size_t>(first_.shape.numel()), io.dy, io.dx[0]);
+      backend_->copy(first_.dtype, static_cast<size_t>(first_.shape.numel()), io.dy, io.dx[0]);
   }
 
  private:

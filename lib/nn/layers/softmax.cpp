@@ -27,9 +27,9 @@ class SoftmaxLayer final : public Layer {
     binding.backward_reads_output = true;
     return binding;
   }
-  void forward(const Io& io) override { plan_->forward(io.x[0], io.y); }
+  void forward(const Io& io) override { plan_->forward(io.f32_x(), io.f32_y()); }
   void backward(const Io& io) override {
-    if (io.dx[0] != nullptr) plan_->backward(io.y, io.dy, io.dx[0]);
+    if (io.dx[0] != nullptr) plan_->backward(io.f32_y(), io.f32_dy(), io.f32_dx());
   }
 
  private:

@@ -1,6 +1,8 @@
 // Dropout: 32-bit integer mixing that vectorises, one byte of mask per element.
 #include "backend/cpu/isa/dropout_kernels.h"
 
+#include "core/half.h"
+
 namespace lockstep::LOCKSTEP_ISA {
 namespace {
 
@@ -12,23 +14,30 @@ inline __attribute__((always_inline)) uint32_t mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-void forward(size_t n, uint32_t k0, uint32_t k1, uint32_t threshold, float scale, const float* x, float* y,
-             uint8_t* keep) {
+template <class T>
+struct Dropout {
+  static void forward(size_t n, uint32_t k0, uint32_t k1, uint32_t threshold, float scale, const void* from, void* to,
+                      uint8_t* keep) {
+    const T* x = static_cast<const T*>(from);
+    T* y = static_cast<T*>(to);
 #pragma omp simd
-  for (size_t i = 0; i < n; ++i) {
-    const uint32_t hash = mix(mix(static_cast<uint32_t>(i) ^ k0) + k1);
-    keep[i] = hash >= threshold ? 1 : 0;
-    y[i] = x[i] * (hash >= threshold ? scale : 0.0F);
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t hash = mix(mix(static_cast<uint32_t>(i) ^ k0) + k1);
+      keep[i] = hash >= threshold ? 1 : 0;
+      narrow(widen(x[i]) * (hash >= threshold ? scale : 0.0F), y[i]);
+    }
   }
-}
-
-void apply(size_t n, float scale, const uint8_t* keep, const float* x, float* y) {
+  static void apply(size_t n, float scale, const uint8_t* keep, const void* from, void* to) {
+    const T* x = static_cast<const T*>(from);
+    T* y = static_cast<T*>(to);
 #pragma omp simd
-  for (size_t i = 0; i < n; ++i) y[i] = x[i] * (keep[i] != 0 ? scale : 0.0F);
-}
+    for (size_t i = 0; i < n; ++i) narrow(widen(x[i]) * (keep[i] != 0 ? scale : 0.0F), y[i]);
+  }
+  static constexpr DropoutKernels kernels{forward, apply};
+};
 
 }  // namespace
 
-const DropoutKernels dropout_kernels = {forward, apply};
+const DropoutKernels dropout_kernels[3] = {Dropout<float>::kernels, Dropout<Bf16>::kernels, Dropout<F16>::kernels};
 
 }  // namespace lockstep::LOCKSTEP_ISA
