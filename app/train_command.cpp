@@ -47,7 +47,7 @@ int train(const Options& options, const MpiEnvironment& mpi) {
             threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
             why.empty() ? "" : ": " + why);
   if (!arithmetic.missing.empty() && mpi.rank() == 0)
-    log::warning("train.precision {}: {}, so products are computed in fp32: less memory than fp32, but not faster",
+    log::warning("train.precision {}: {}, so products are computed in fp32: not faster than fp32",
                  config.train.precision, arithmetic.missing);
 
   std::unique_ptr<RunLog> log;

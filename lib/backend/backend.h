@@ -16,8 +16,8 @@ namespace lockstep {
 
 struct Arithmetic {
   std::string text;  // "bf16 (AMX)"
-  std::string
-      missing;  // why products of this type are computed in fp32, which saves memory but no time; empty: they aren't
+  // Why products of this type are computed in fp32, at no gain in time; empty: they are not.
+  std::string missing;
 };
 
 class Backend {

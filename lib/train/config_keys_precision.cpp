@@ -35,7 +35,7 @@ std::vector<Key> precision_keys() {
       key("precision", &S::precision, one_of({"fp32", "bf16", "fp16"}),
           "Type in which activations and their gradients are stored and multiplied, in training and evaluation; sums, "
           "weights, weight gradients, normalisation, loss and optimizer are fp32 always. bf16 runs on AVX-512 bf16 or "
-          "AMX; elsewhere, and for fp16, products are computed in fp32, which saves memory but no time.")
+          "AMX; elsewhere, and for fp16, products are computed in fp32, at no gain in time.")
           .also({"mixed_precision", "amp", "dtype", "fp16", "bf16"}));
   keys.push_back(section("loss_scale", &S::loss_scale, loss_scale_schema, "Loss scaling of fp16.").also({"scaler"}));
   return keys;

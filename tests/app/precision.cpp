@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kBlobs = R"(
 model: {layers: [{linear: 16}, relu, {linear: 4}]}
-data: {train: {kind: synthetic, name: blobs, samples: 256, shape: [8], classes: 4}}
+data: {train: {kind: synthetic, name: teacher, samples: 256, shape: [8], classes: 4}}
 train: {batch_size: 16, epochs: 2}
 optimizer: {kind: sgd, lr: 0.05}
 log: {every: 1}

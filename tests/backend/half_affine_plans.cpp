@@ -124,7 +124,7 @@ TEST_CASE("convolutions on 16 bits are within the type's precision in every layo
       CAPTURE(c.block);
       const auto plan = make_cpu_conv2d(spec, {.bf16 = way.products});
       CHECK(plan->output().dtype == way.type);
-      if (way.products == Bf16Products::amx && g.channels == 32) CHECK(plan->output().channel_block == g.out_channels);
+      if (way.products == Bf16Products::amx && c.block == 32) CHECK(plan->output().channel_block == g.out_channels);
       const AffineRun run{.input = spec.input, .x = d.x, .w = d.w, .b = d.b, .dy = d.dy};
       check(run_affine(*plan, run), expected(g, d), expected(g, d.as_stored(way.type)), way);
     }
