@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "backend/metrics_ops.h"
 #include "core/error.h"
+#include "train/metrics/table.h"
 
 namespace lockstep {
 
 Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
-                     const LossSpec& loss, int64_t batch)
+                     const LossSpec& loss, int64_t batch, const std::vector<std::string>& metrics)
     : dataset_(dataset), network_(network), backend_(backend), communicator_(communicator), loss_(loss) {
   if (dataset.size() == 0) throw_error("the validation set is empty");
   const int64_t rank = dataset.per_rank() ? 0 : communicator.rank();
@@ -23,6 +23,8 @@ Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend,
   } else {
     targets_.resize(static_cast<size_t>(batch_ * dataset.target_width()));
   }
+  metrics_ = make_metrics(
+      metrics, {.outputs = network.output_shape().numel(), .targets = dataset.target_kind(), .loss = loss.kind});
 }
 
 int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
@@ -30,7 +32,8 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
 }
 
 Metrics Evaluator::run() {
-  double sums[4] = {0, 0, 0, 0};  // loss, weight, correct, count
+  double sums[3] = {0, 0, 0};  // loss, weight, count
+  for (const auto& metric : metrics_) metric->reset();
   const bool labels = dataset_.target_kind() == TargetKind::labels;
   for (size_t begin = 0; begin < rows_.size(); begin += static_cast<size_t>(batch_)) {
     const auto rows = std::span(rows_).subspan(begin, std::min(rows_.size() - begin, static_cast<size_t>(batch_)));
@@ -46,14 +49,25 @@ Metrics Evaluator::run() {
     const LossSums loss = plan->forward(output, target);
     sums[0] += loss.loss;
     sums[1] += loss.weight;
-    if (labels) sums[2] += static_cast<double>(count_correct(output, target));
-    sums[3] += static_cast<double>(count);
+    sums[2] += static_cast<double>(count);
+    for (const auto& metric : metrics_) metric->accumulate(output, target);
   }
   communicator_.all_reduce(sums, ReduceOp::sum);
-  return {.loss = sums[0] / sums[1],
-          .correct = labels ? static_cast<int64_t>(sums[2]) : -1,
-          .count = static_cast<int64_t>(sums[3]),
-          .shard_sizes = shard_sizes_};
+  Metrics result{
+      .loss = sums[0] / sums[1], .count = static_cast<int64_t>(sums[2]), .shard_sizes = shard_sizes_, .values = {}};
+  for (const auto& metric : metrics_) {
+    metric->reduce(communicator_);
+    for (MetricValue& value : metric->values()) result.values.push_back(std::move(value));
+  }
+  return result;
+}
+
+std::optional<double> Metrics::number(std::string_view name) const {
+  if (name == "loss") return loss;
+  for (const MetricValue& value : values) {
+    if (value.name == name && value.form == MetricValue::Form::number) return value.numbers.front();
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "dist/replica_check.h"
 #include "optim/clip.h"
 #include "train/config_batch.h"
+#include "train/metrics/table.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -74,11 +75,19 @@ void Trainer::build_on_parameters() {
   sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
                                           [this] { return sampler_->next(); });
-  if (val_data_)
-    evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
-                                             config_.eval.batch_size);
+  if (val_data_) build_evaluation();
   bound_.reserve(64);
   bound(batch_size_);
+}
+
+void Trainer::build_evaluation() {
+  evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
+                                           config_.eval.batch_size, config_.eval.metrics);
+  if (config_.schedule.kind == "plateau")
+    check_watched("schedule.metric", config_.schedule.metric, evaluator_->metrics());
+  if (!config_.train.early_stopping) return;
+  check_watched("train.early_stopping.metric", config_.train.early_stopping->metric, evaluator_->metrics());
+  early_stopping_.emplace(*config_.train.early_stopping);
 }
 
 Trainer::Bound& Trainer::bound(int64_t count) {
@@ -99,13 +108,16 @@ RunResult Trainer::run() {
 
   RunResult result;
   const Clock::time_point start = Clock::now();
-  for (int64_t epoch = 0; step_ < plan_.total_steps(); ++epoch) {
+  for (int64_t epoch = 0; step_ < plan_.total_steps() && !stopped_; ++epoch) {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
   if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_);
   result.steps = step_;
-  log_.finish(step_, seconds_since(start));
+  result.stopped_early = stopped_ && step_ < plan_.total_steps();
+  if (early_stopping_) result.best = early_stopping_->best();
+  log_.finish(
+      {.steps = step_, .seconds = seconds_since(start), .stopped_early = result.stopped_early, .best = result.best});
   return result;
 }
 
@@ -114,7 +126,7 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   evaluation_seconds_ = 0;
   const Clock::time_point start = Clock::now();
   begin_epoch(epoch);
-  for (int64_t k = 0; k < steps; ++k) {
+  for (int64_t k = 0; k < steps && !stopped_; ++k) {
     train_step(k);
     result.samples += plan_.epoch().step_samples(k);
     if (log_due()) log_step(k);
@@ -125,7 +137,8 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   result.train_loss = sums[0] / sums[1];
   result.seconds = seconds_since(start) - evaluation_seconds_;
   learning_rate_->observe_epoch(result.train_loss);
-  if (evaluation_due_after_epoch(epoch)) evaluate(result);
+  if (evaluation_due_after_epoch(epoch) && !stopped_) evaluate(result);
+  if (stopped_ && !log_due()) log_step((step_ - 1) % plan_.epoch().steps());
   return result;
 }
 

@@ -19,6 +19,7 @@
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
 #include "train/config.h"
+#include "train/early_stopping.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/probe.h"
@@ -36,6 +37,8 @@ struct EpochResult {
 struct RunResult {
   int64_t steps = 0;
   std::vector<EpochResult> epochs;
+  bool stopped_early = false;
+  std::optional<BestMetric> best;  // with early stopping
 };
 
 class Trainer {
@@ -63,6 +66,7 @@ class Trainer {
 
   void build();
   void build_on_parameters();
+  void build_evaluation();
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
@@ -76,6 +80,7 @@ class Trainer {
   void log_step(int64_t step_in_epoch);
   std::vector<RankStep> gather_rank_steps();
   void evaluate(EpochResult& result);
+  void consider_stopping(const Metrics& metrics);
   void log_probes(const char* when, bool gradients_too);
 
   const Config& config_;
@@ -96,6 +101,7 @@ class Trainer {
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<EarlyStopping> early_stopping_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
   std::vector<ParameterRange> slices_;  // what clipping takes norms over
@@ -103,6 +109,7 @@ class Trainer {
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0;
+  bool stopped_ = false;          // early, on all ranks after the same step
   LossSums window_, epoch_sums_;  // local sums of the last step and of the epoch
   double gradient_norm_ = -1;
   std::vector<std::vector<int64_t>> window_indices_;
