@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kBits = 32;
 constexpr int64_t kBase = int64_t{1} << kBits;
-constexpr int kPoint = 1088;                      // bit 0 of digit 0 weighs 2^-kPoint
+constexpr int kPoint = 1152;                      // bit 0 of digit 0 weighs 2^-kPoint
 constexpr int64_t kMostTerms = int64_t{1} << 30;  // 2^30 terms below 2^32 fit a digit of 63 bits
 constexpr size_t kWords = ExactSum::kDigits + 1;  // of a sum on its way between ranks
 constexpr uint64_t kLowDigit = static_cast<uint64_t>(kBase) - 1;

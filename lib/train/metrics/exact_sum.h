@@ -13,7 +13,7 @@ namespace lockstep {
 
 class ExactSum {
  public:
-  static constexpr size_t kDigits = 68;  // of 32 bits: 2^-1088 up to 2^1088, every finite double fits
+  static constexpr size_t kDigits = 70;  // of 32 bits: 2^-1152 up to 2^1088, sums of any finite doubles fit
 
   void add(double term);
   // The exact sum, rounded once to the nearest double. Infinite terms and NaN give what adding them gives.
