@@ -43,8 +43,6 @@ class Graph {
   // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
   void backward(bool accumulate, GradientListener& listener);
 
-  const std::vector<std::string>& node_names() const { return names_; }
-
  private:
   struct Use {
     int node, input;  // consumer and which of its inputs

@@ -98,6 +98,16 @@ const Schema& distributed_schema() {
              "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("average", &S::average, one_of({"samples", "ranks"}),
+             "samples: the gradient is the sum over all samples, divided once; ranks: the mean of the ranks' own "
+             "means, as PyTorch's DDP (they differ where ranks or micro-steps have unequal numbers of samples)."),
+         key("overlap", &S::overlap, anything(),
+             "true: a bucket's all-reduce starts while backward goes on; false: all of them after it. Same bits."),
+         key("bucket_mb", &S::bucket_mb, between(0, 1 << 20),
+             "MiB of gradients per all-reduce; a parameter is never split. 0: a bucket per parameter.")
+             .also({"bucket_cap_mb", "bucket_size"}),
+         key("first_bucket_mb", &S::first_bucket_mb, between(0, 1 << 20),
+             "The same for the bucket that is complete first, which should start early."),
          key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
     made.finish = [](void* object, const MapView& view) {
       if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();

@@ -51,6 +51,7 @@ void Trainer::build() {
   if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
+  average_ranks_ = config_.distributed.average == "ranks";
   network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
 }
 
@@ -59,8 +60,8 @@ void Trainer::build_on_parameters() {
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
-  synchronizer_ =
-      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, BucketCaps{}, config_.distributed.sync);
+  synchronizer_ = std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(),
+                                                         sync_settings(config_.distributed));
   const OptimizerSettings settings = resolve(optimizer_settings(config_));
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().values().size(), backend_.optimizer_ops());
@@ -76,6 +77,9 @@ void Trainer::build_on_parameters() {
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
                                           [this] { return sampler_->next(); });
   if (val_data_) build_evaluation();
+  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
+  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
+                                                 static_cast<size_t>(most_rows));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -112,7 +116,7 @@ RunResult Trainer::run() {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
-  if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_);
+  if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_, step_);
   result.steps = step_;
   result.stopped_early = stopped_ && step_ < plan_.total_steps();
   if (early_stopping_) result.best = early_stopping_->best();
@@ -129,14 +133,16 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   for (int64_t k = 0; k < steps && !stopped_; ++k) {
     train_step(k);
     result.samples += plan_.epoch().step_samples(k);
+    if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
   }
-  double sums[2] = {epoch_sums_.loss, epoch_sums_.weight};
+  double sums[3] = {epoch_sums_.loss, epoch_sums_.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   result.train_loss = sums[0] / sums[1];
+  nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   result.seconds = seconds_since(start) - evaluation_seconds_;
-  learning_rate_->observe_epoch(result.train_loss);
+  if (sums[1] > 0) learning_rate_->observe_epoch(result.train_loss);
   if (evaluation_due_after_epoch(epoch) && !stopped_) evaluate(result);
   if (stopped_ && !log_due()) log_step((step_ - 1) % plan_.epoch().steps());
   return result;
@@ -152,32 +158,47 @@ void Trainer::begin_epoch(int64_t epoch) {
 
 void Trainer::train_step(int64_t step_in_epoch) {
   const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
-  const int64_t samples = samples_of_step(step_in_epoch);
-  const double scale = mean_ && weight_per_sample_ > 0 ? 1 / (static_cast<double>(samples) * weight_per_sample_) : 1;
   window_ = {};
   window_indices_.clear();
   bool accumulate = false;
+  nonfinite_->begin_step();
   for (int64_t i = 0; i < micro_steps; ++i) {
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
     if (config_.log.indices) window_indices_.emplace_back(batch.rows.begin(), batch.rows.end());
     if (batch.count == 0) continue;
-    const LossSums sums = micro_step(batch, i, scale, accumulate);
+    nonfinite_->add_rows(batch.rows);
+    const LossSums sums = micro_step(batch, i, step_in_epoch, accumulate);
     window_.loss += sums.loss, window_.weight += sums.weight;
     accumulate = true;
   }
   if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
   synchronizer_->finish();
-  if (mean_ && weight_per_sample_ == 0) divide_by_global_weight();
-  gradient_norm_ = clip();
+  nonfinite_->observe(step_, window_.loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
-  optimizer_->step(network_->store().values(), network_->store().gradients());
-  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+  if (!nonfinite_->skip(step_, backend_.optimizer_ops())) update();
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;
 }
 
-LossSums Trainer::micro_step(const Batch& batch, int64_t index, double scale, bool accumulate) {
+void Trainer::update() {
+  if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
+  gradient_norm_ = clip();
+  optimizer_->step(network_->store().values(), network_->store().gradients());
+  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+}
+
+// distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its
+// own mean, divided by the micro-steps of the window (the scripts' loss / accumulate), whatever their sizes.
+double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
+  if (!mean_) return 1;
+  const auto micro_steps = static_cast<double>(plan_.epoch().window_size(step_in_epoch));
+  if (weight_per_sample_ == 0) return average_ranks_ ? micro_steps : 1;
+  if (average_ranks_) return micro_steps * static_cast<double>(batch) * weight_per_sample_;
+  return static_cast<double>(samples_of_step(step_in_epoch)) * weight_per_sample_;
+}
+
+LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate) {
   Bound& bound = this->bound(batch.count);
   Graph& graph = *bound.graph;
   const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(communicator_.rank()),
@@ -187,7 +208,11 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t index, double scale, bo
   const TensorView target = batch.labels != nullptr
                                 ? TensorView{batch.labels, {Shape{batch.count}, 1, DType::i64}}
                                 : TensorView{batch.targets, {Shape{batch.count, train_data_->target_width()}}};
+  const double scale = 1 / denominator(step_in_epoch, batch.count);
   const LossSums sums = bound.loss->forward_backward(graph.output(), target, scale, graph.output_gradient());
+  if (average_ranks_ && mean_ && weight_per_sample_ == 0 && sums.weight > 0)  // the weights are known only now
+    backend_.optimizer_ops().scale(static_cast<size_t>(graph.output().numel()), graph.output_gradient(),
+                                   static_cast<float>(1 / sums.weight));
   graph.backward(accumulate, *synchronizer_);
   return sums;
 }

@@ -22,6 +22,7 @@
 #include "train/early_stopping.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
+#include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/run_log.h"
 
@@ -70,11 +71,14 @@ class Trainer {
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
-  LossSums micro_step(const Batch& batch, int64_t index, double scale, bool accumulate);
+  double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
+  LossSums micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate);
+  void update();
   void divide_by_global_weight();
   double clip();
   // trainer_log.cpp: what is told, and when.
   bool log_due() const;  // after the step just done
+  bool replica_check_due() const;
   bool evaluation_due_after_step() const;
   bool evaluation_due_after_epoch(int64_t epoch) const;
   void log_step(int64_t step_in_epoch);
@@ -100,12 +104,14 @@ class Trainer {
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
+  std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<EarlyStopping> early_stopping_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
   std::vector<ParameterRange> slices_;  // what clipping takes norms over
   bool mean_ = true;                    // train.reduction
+  bool average_ranks_ = false;          // distributed.average
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0;

@@ -45,6 +45,10 @@ RankStep unpack(std::span<const std::byte> bytes) {
 
 bool Trainer::log_due() const { return (step_ - 1) % config_.log.every == 0 || step_ == plan_.total_steps(); }
 
+bool Trainer::replica_check_due() const {
+  return config_.train.replica_check > 0 && step_ % config_.train.replica_check == 0;
+}
+
 bool Trainer::evaluation_due_after_step() const {
   if (!evaluator_) return false;
   const int64_t step = step_ - 1;
@@ -59,7 +63,7 @@ bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
 }
 
 void Trainer::log_step(int64_t step_in_epoch) {
-  double sums[2] = {window_.loss, window_.weight};
+  double sums[3] = {window_.loss, window_.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   const Clock::time_point now = Clock::now();
   const double loss = mean_ ? sums[0] / sums[1] : sums[0];
@@ -75,9 +79,7 @@ void Trainer::log_step(int64_t step_in_epoch) {
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);
-  if (!std::isfinite(loss) && sums[1] > 0)
-    throw_error("the loss is {} at step {} (epoch {}): lower optimizer.lr, or clip with train.clip_norm", loss,
-                step_ - 1, epoch_ + 1);
+  nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   last_log_ = Clock::now();
   samples_since_log_ = 0;
 }

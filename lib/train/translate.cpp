@@ -92,6 +92,14 @@ LossSpec loss_spec(const TrainConfig& config) {
   throw_error("train.loss: unknown loss '{}'", config.loss);
 }
 
+SyncSettings sync_settings(const DistributedConfig& config) {
+  const auto bytes = [](double mb) { return static_cast<size_t>(mb * (1 << 20)); };
+  return {.caps = {.first_bytes = bytes(config.first_bucket_mb), .bytes = bytes(config.bucket_mb)},
+          .sync = config.sync,
+          .overlap = config.overlap,
+          .average_ranks = config.average == "ranks"};
+}
+
 OptimizerSettings optimizer_settings(const Config& config) {
   const OptimizerConfig& c = config.optimizer;
   OptimizerSettings settings{

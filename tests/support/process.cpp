@@ -42,6 +42,12 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
+size_t Outcome::count(const std::string& text) const {
+  size_t found = 0;
+  for (size_t at = output.find(text); at != std::string::npos; at = output.find(text, at + 1)) ++found;
+  return found;
+}
+
 Outcome run_process(std::vector<std::string> command, double limit_seconds) {
   std::vector<std::string> environment = child_environment();
   const std::vector<char*> arguments = pointers(command), variables = pointers(environment);
