@@ -81,7 +81,7 @@ struct TrainConfig {
   int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
   std::string on_nonfinite = "stop";  // stop | skip | ignore
   std::optional<EarlyStoppingConfig> early_stopping;
-  std::string where;                  // of batch_size or global_batch_size
+  std::string where;  // of batch_size or global_batch_size
 };
 
 // A group takes the parameters that match any of `match` (glob on the name, or norm | bias as words); first group wins.
@@ -141,6 +141,7 @@ struct EvalConfig {
   Period every;
   int64_t batch_size = 1000;         // per rank
   bool at_start = false;             // also after the first step ("step 0" of the articles' script)
+  std::optional<std::string> best;   // watchable_metrics(); empty: early_stopping's, else val.loss
   std::vector<std::string> metrics;  // metric_names(); empty: accuracy where the targets are classes. Always: the loss
 };
 

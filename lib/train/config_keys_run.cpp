@@ -61,7 +61,11 @@ const Schema& eval_schema() {
          key("metrics", &S::metrics, metrics,
              "What is computed beside the loss, see metrics.md; empty: the accuracy where the targets are classes.")
              .by_default("[loss, accuracy], [loss] for real values")
-             .also({"metric"})});
+             .also({"metric"}),
+         key("best", &S::best, one_of(watchable_metrics()),
+             "The number by which the best model of the run is chosen, of eval.metrics; null: the one of "
+             "train.early_stopping, else val.loss.")
+             .also({"monitor"})});
     made.finish = [](void* object, const MapView& view) {
       auto names = static_cast<S*>(object)->metrics;
       std::ranges::sort(names);

@@ -89,16 +89,16 @@ const Schema& early_stopping_schema() {
     Schema made;
     made.doc =
         "Ends the run, on all ranks after the same step, once a metric has not improved for `patience` evaluations in "
-        "a row. The best value and its step are told at the end.";
+        "a row.";
     made.scalar_key = "metric";
     made.defaults = std::make_shared<S>();
-    made.keys = {
-        key("metric", &S::metric, one_of(watchable_metrics()), "What must get better, of eval.metrics.")
-            .also({"monitor"}),
-        key("patience", &S::patience, at_least(1), "Evaluations without progress that end the run."),
-        key("min_delta", &S::min_delta, at_least(0), "A change up to this is no progress.").also({"threshold"}),
-        key("mode", &S::mode, one_of({"min", "max"}),
-            "Whether smaller or larger is better; null: what is better for the metric.")};
+    made.keys = {key("metric", &S::metric, one_of(watchable_metrics()), "What must get better, of eval.metrics.")
+                     .also({"monitor"}),
+                 key("patience", &S::patience, at_least(1), "Evaluations without progress that end the run."),
+                 key("min_delta", &S::min_delta, at_least(0), "A change up to this from the last progress is none.")
+                     .also({"threshold"}),
+                 key("mode", &S::mode, one_of({"min", "max"}),
+                     "Whether smaller or larger is better; null: what is better for the metric.")};
     return made;
   }();
   return schema;

@@ -9,15 +9,13 @@ namespace lockstep {
 EarlyStopping::EarlyStopping(const EarlyStoppingConfig& config)
     : larger_is_better_(config.mode ? *config.mode == "max" : larger_is_better(config.metric)),
       min_delta_(config.min_delta),
-      patience_(config.patience),
-      best_{.metric = config.metric} {}
+      patience_(config.patience) {}
 
-bool EarlyStopping::observe(double value, int64_t step) {
-  const double gain = larger_is_better_ ? value - best_.value : best_.value - value;
-  const bool first = best_.step < 0 && !std::isnan(value);
+bool EarlyStopping::observe(double value) {
+  const double gain = larger_is_better_ ? value - to_beat_ : to_beat_ - value;
+  const bool first = std::isnan(to_beat_) && !std::isnan(value);
   if (first || gain > min_delta_) {
-    best_.value = value;
-    best_.step = step;
+    to_beat_ = value;
     without_progress_ = 0;
     return false;
   }

@@ -110,7 +110,7 @@ void RunLog::eval(const EvalRecord& r) {
   const Metrics& m = r.metrics;
   nlohmann::json event = {{"event", "eval"},        {"step", r.step},   {"epoch", r.epoch},
                           {"loss", number(m.loss)}, {"count", m.count}, {"shards", m.shard_sizes},
-                          {"seconds", r.seconds}};
+                          {"seconds", r.seconds},   {"best", r.best}};
   for (const MetricValue& value : m.values) event[value.name] = json_of(value);
   write(event);
   log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, m.loss,

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "train/early_stopping.h"
+#include "train/best_model.h"
 #include "train/evaluator.h"
 
 namespace lockstep {
@@ -34,13 +34,14 @@ struct EvalRecord {
   int64_t step = 0, epoch = 0;
   const Metrics& metrics;
   double seconds = 0;
+  bool best = false;  // so far
 };
 
 struct EndRecord {
   int64_t steps = 0;
   double seconds = 0;
   bool stopped_early = false;
-  std::optional<BestMetric> best;  // with early stopping
+  std::optional<BestMetric> best;  // with a validation
 };
 
 class RunLog {

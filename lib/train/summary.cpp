@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// What early stopping saw; nothing without it.
+// What the validations came to; nothing without one.
 std::string best_line(const RunResult& result) {
   if (!result.best) return "";
   const BestMetric& best = *result.best;

@@ -11,7 +11,6 @@
 #include "dist/replica_check.h"
 #include "optim/clip.h"
 #include "train/config_batch.h"
-#include "train/metrics/table.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -76,22 +75,16 @@ void Trainer::build_on_parameters() {
   sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
                                           [this] { return sampler_->next(); });
-  if (val_data_) build_evaluation();
+  if (val_data_) {
+    evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
+                                             config_.eval.batch_size, config_.eval.metrics);
+    judge_ = std::make_unique<ValidationJudge>(config_, evaluator_->metrics(), communicator_);
+  }
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
                                                  static_cast<size_t>(most_rows));
   bound_.reserve(64);
   bound(batch_size_);
-}
-
-void Trainer::build_evaluation() {
-  evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
-                                           config_.eval.batch_size, config_.eval.metrics);
-  if (config_.schedule.kind == "plateau")
-    check_watched("schedule.metric", config_.schedule.metric, evaluator_->metrics());
-  if (!config_.train.early_stopping) return;
-  check_watched("train.early_stopping.metric", config_.train.early_stopping->metric, evaluator_->metrics());
-  early_stopping_.emplace(*config_.train.early_stopping);
 }
 
 Trainer::Bound& Trainer::bound(int64_t count) {
@@ -119,7 +112,7 @@ RunResult Trainer::run() {
   if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_, step_);
   result.steps = step_;
   result.stopped_early = stopped_ && step_ < plan_.total_steps();
-  if (early_stopping_) result.best = early_stopping_->best();
+  if (evaluated_) result.best = judge_->best();
   log_.finish(
       {.steps = step_, .seconds = seconds_since(start), .stopped_early = result.stopped_early, .best = result.best});
   return result;

@@ -19,12 +19,12 @@
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
 #include "train/config.h"
-#include "train/early_stopping.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/run_log.h"
+#include "train/validation_judge.h"
 
 namespace lockstep {
 
@@ -39,7 +39,7 @@ struct RunResult {
   int64_t steps = 0;
   std::vector<EpochResult> epochs;
   bool stopped_early = false;
-  std::optional<BestMetric> best;  // with early stopping
+  std::optional<BestMetric> best;  // with a validation
 };
 
 class Trainer {
@@ -67,7 +67,6 @@ class Trainer {
 
   void build();
   void build_on_parameters();
-  void build_evaluation();
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
@@ -84,7 +83,6 @@ class Trainer {
   void log_step(int64_t step_in_epoch);
   std::vector<RankStep> gather_rank_steps();
   void evaluate(EpochResult& result);
-  void consider_stopping(const Metrics& metrics);
   void log_probes(const char* when, bool gradients_too);
 
   const Config& config_;
@@ -106,7 +104,7 @@ class Trainer {
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<Evaluator> evaluator_;
-  std::optional<EarlyStopping> early_stopping_;
+  std::unique_ptr<ValidationJudge> judge_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
   std::vector<ParameterRange> slices_;  // what clipping takes norms over
@@ -115,6 +113,7 @@ class Trainer {
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0;
+  bool evaluated_ = false;
   bool stopped_ = false;          // early, on all ranks after the same step
   LossSums window_, epoch_sums_;  // local sums of the last step and of the epoch
   double gradient_norm_ = -1;

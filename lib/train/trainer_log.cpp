@@ -98,20 +98,14 @@ void Trainer::evaluate(EpochResult& result) {
   if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
-  log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds});
+  const Verdict verdict = judge_->judge(metrics, step_ - 1);
+  log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
   learning_rate_->observe_validation(metrics);
-  if (early_stopping_) consider_stopping(metrics);
+  evaluated_ = true;
+  stopped_ = verdict.stop;
   result.validation = metrics;
   evaluation_seconds_ += seconds;
   last_log_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-// Every rank sees the same reduced value; that they also leave together rests on rank 0's word alone.
-void Trainer::consider_stopping(const Metrics& metrics) {
-  const std::string name = early_stopping_->best().metric.substr(std::string_view("val.").size());
-  std::byte stop{early_stopping_->observe(metrics.number(name).value(), step_ - 1)};
-  communicator_.broadcast({&stop, 1}, 0);
-  stopped_ = stop != std::byte{0};
 }
 
 void Trainer::log_probes(const char* when, bool gradients_too) {

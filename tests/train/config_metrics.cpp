@@ -53,6 +53,13 @@ TEST_CASE("early stopping needs evaluations and sane numbers") {
   CHECK_EQ(refusal_with_val("train: {early_stopping: {metric: val.f1, patience: 1, min_delta: 0.1}}\n"), "accepted");
 }
 
+TEST_CASE("the best model is chosen by any number of the validation") {
+  CHECK_FALSE(parse("").eval.best.has_value());
+  CHECK_EQ(parse("eval: {best: val.auroc}\n").eval.best, "val.auroc");
+  CHECK(
+      refusal("eval: {best: accuracy}\n").starts_with("config.yaml:3:14: eval.best: expected val.loss | val.accuracy"));
+}
+
 TEST_CASE("a plateau watches any number of the validation") {
   CHECK_EQ(refusal_with_val("schedule: {kind: plateau, metric: val.f1_weighted}\n"), "accepted");
   CHECK_EQ(refusal("schedule: {kind: plateau, metric: val.f1_weighted}\n"),

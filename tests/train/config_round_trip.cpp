@@ -36,7 +36,7 @@ const std::vector<std::string>& examples() {
       "schedule: {kind: sequence, per: epoch, milestones: [3, 9], schedules: [{kind: linear, total: 3}, cosine, {kind: "
       "sequence, "
       "milestones: [2], schedules: [{kind: step, step_size: 2, gamma: 0.7}, exponential]}]}\n"
-      "eval: {every: 200 steps, batch_size: 10, at_start: true, metrics: [f1, auroc, loss, top_5]}\n"
+      "eval: {every: 200 steps, batch_size: 10, at_start: true, metrics: [f1, auroc, loss, top_5], best: val.auroc}\n"
       "log: {every: 1, per_rank: true, indices: true, every_micro_step: true, watch: [\"value:0.weight[0,0]\", "
       "checksum:fc1.weight]}\n"
       "distributed: {world_size: 2, backend: mpi, sync: false, timeout: 2.5, average: ranks, overlap: false, "

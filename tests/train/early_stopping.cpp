@@ -1,11 +1,15 @@
-// When early stopping gives up, and what it calls the best.
+// When early stopping gives up, and which model is the best.
 #include "train/early_stopping.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "train/best_model.h"
 
 using namespace lockstep;
 
@@ -14,7 +18,7 @@ namespace {
 // The index of the value after which the run ends; -1: never.
 int ends_at(EarlyStopping& rule, const std::vector<double>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
-    if (rule.observe(values[i], static_cast<int64_t>(10 * i))) return static_cast<int>(i);
+    if (rule.observe(values[i])) return static_cast<int>(i);
   }
   return -1;
 }
@@ -52,12 +56,22 @@ TEST_CASE("NaN is no progress and the first number is") {
   CHECK_EQ(ends_at({.patience = 2}, {std::numeric_limits<double>::infinity(), 5, 4, 3}), -1);
 }
 
-TEST_CASE("the best value is kept with its step") {
-  EarlyStopping rule({.metric = "val.mse", .patience = 2});
-  CHECK_EQ(rule.best().step, -1);
-  CHECK(std::isnan(rule.best().value));
-  CHECK_EQ(ends_at(rule, {3, 1, 2, 1}), 3);
-  CHECK_EQ(rule.best().metric, "val.mse");
-  CHECK_EQ(rule.best().value, 1);
-  CHECK_EQ(rule.best().step, 10);
+TEST_CASE("the best model is the first of the best value") {
+  const auto best_of = [](const std::string& metric, std::optional<std::string> mode,
+                          const std::vector<double>& values) {
+    BestModel model(metric, mode);
+    CHECK_EQ(model.best().metric, metric);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (model.better(values[i])) model.set(values[i], static_cast<int64_t>(10 * i));
+    }
+    if (model.best().step >= 0) CHECK_EQ(model.best().value, values[static_cast<size_t>(model.best().step / 10)]);
+    return model.best().step;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK_EQ(best_of("val.mse", {}, {3, 1, 2, 1}), 10);
+  CHECK_EQ(best_of("val.f1", {}, {3, 1, 4, 4}), 20);
+  CHECK_EQ(best_of("val.f1", "min", {3, 1, 4, 4}), 10);
+  CHECK_EQ(best_of("val.loss", {}, {kNan, infinity, 2, kNan, 1.9999}), 40);
+  CHECK_EQ(best_of("val.loss", {}, {infinity, infinity}), 0);
+  CHECK_EQ(best_of("val.loss", {}, {kNan, kNan}), -1);
 }
