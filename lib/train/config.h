@@ -63,6 +63,14 @@ struct LossScaleConfig {  // of precision fp16; torch.amp.GradScaler's defaults
   double floor = 1e-4;
 };
 
+// Ends the run once `metric` has not improved by more than min_delta for `patience` evaluations in a row.
+struct EarlyStoppingConfig {
+  std::string metric = "val.loss";
+  int64_t patience = 3;
+  double min_delta = 0;
+  std::optional<std::string> mode;  // min | max; empty: whichever is better for the metric
+};
+
 struct TrainConfig {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;
@@ -81,6 +89,7 @@ struct TrainConfig {
   std::string on_nonfinite = "stop";  // stop | skip | ignore
   std::string precision = "fp32";     // fp32 | bf16 | fp16
   LossScaleConfig loss_scale;
+  std::optional<EarlyStoppingConfig> early_stopping;
   std::string where;  // of batch_size or global_batch_size
 };
 
@@ -139,8 +148,10 @@ struct Period {
 
 struct EvalConfig {
   Period every;
-  int64_t batch_size = 1000;  // per rank
-  bool at_start = false;      // also after the first step ("step 0" of the articles' script)
+  int64_t batch_size = 1000;         // per rank
+  bool at_start = false;             // also after the first step ("step 0" of the articles' script)
+  std::optional<std::string> best;   // watchable_metrics(); empty: early_stopping's, else val.loss
+  std::vector<std::string> metrics;  // metric_names(); empty: accuracy where the targets are classes. Always: the loss
 };
 
 struct LogConfig {

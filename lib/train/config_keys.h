@@ -13,6 +13,7 @@ const Schema& normalize_schema();
 const Schema& sampler_schema();
 const Schema& train_schema();
 const Schema& loss_scale_schema();
+const Schema& early_stopping_schema();
 const Schema& optimizer_schema();
 const Schema& parameter_group_schema();
 const Schema& schedule_schema();
