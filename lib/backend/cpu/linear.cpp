@@ -32,9 +32,11 @@ std::unique_ptr<LinearPlan> make_matching(const LinearSpec& spec, const CpuOptio
   const int64_t in = spec.input.shape.without_front().numel(), batch = spec.input.shape[0];
   const bool small = options.small_kernels && in <= kSmallWeights / spec.out_features &&
                      batch <= kSmallProducts / (in * spec.out_features);
-  const bool native = spec.input.dtype == DType::bf16 && bf16_products(options) != Bf16Products::converted;
-  if (spec.input.dtype == DType::f32 || (native && !small))
+  if (spec.input.dtype == DType::f32)
     return small ? make_small_linear(spec, std::move(format)) : make_onednn_linear(spec, std::move(format));
+  if (spec.input.dtype == DType::bf16 && bf16_products(options) != Bf16Products::converted && !small) {
+    if (auto plan = make_onednn_linear(spec, format)) return plan;
+  }
   LinearSpec wide = spec;
   wide.input.dtype = DType::f32;
   const size_t weights = format->stored_count();

@@ -9,6 +9,7 @@
 
 namespace lockstep {
 
+// Null: no kernel for activations of this type (never for fp32).
 std::unique_ptr<LinearPlan> make_onednn_linear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format);
 std::unique_ptr<LinearPlan> make_small_linear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format);
 

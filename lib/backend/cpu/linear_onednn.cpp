@@ -12,15 +12,13 @@ using namespace onednn;
 
 class OnednnLinear final : public LinearPlan {
  public:
-  OnednnLinear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format)
-      : batch_(spec.input.shape[0]),
-        in_(spec.input.shape.without_front().numel()),
-        out_(spec.out_features),
-        type_(spec.input.dtype),
+  OnednnLinear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format, const Context& context,
+               const AffineChoice& choice)
+      : output_{.shape = Shape{spec.input.shape[0], spec.out_features}, .channel_block = 1, .dtype = spec.input.dtype},
         format_(std::move(format)),
-        passes_(context_, choose(spec)) {}
+        passes_(context, choice) {}
 
-  TensorDesc output() const override { return {.shape = Shape{batch_, out_}, .channel_block = 1, .dtype = type_}; }
+  TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
   size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
   void take_weights(const float* w, void* workspace) override { passes_.take_weights(w, workspace); }
@@ -36,37 +34,35 @@ class OnednnLinear final : public LinearPlan {
   }
 
  private:
-  AffineChoice choose(const LinearSpec& spec) const;
-
-  int64_t batch_, in_, out_;
-  DType type_;
+  TensorDesc output_;
   std::shared_ptr<const LinearWeights> format_;
-  Context context_;
   AffinePasses passes_;
 };
 
-AffineChoice OnednnLinear::choose(const LinearSpec& spec) const {
+AffineChoice choose(const Context& context, const LinearSpec& spec) {
+  const int64_t batch = spec.input.shape[0], in = spec.input.shape.without_front().numel(), out = spec.out_features;
+  const DType type = spec.input.dtype;
   AffineProblem problem;
-  problem.x = MemoryDesc(std::array{batch_, in_}, dnnl_ab, type_);
-  problem.y = MemoryDesc(std::array{batch_, out_}, dnnl_ab, type_);
-  if (spec.bias) problem.bias = MemoryDesc(std::array{out_}, dnnl_a);
+  problem.x = MemoryDesc(std::array{batch, in}, dnnl_ab, type);
+  problem.y = MemoryDesc(std::array{batch, out}, dnnl_ab, type);
+  if (spec.bias) problem.bias = MemoryDesc(std::array{out}, dnnl_a);
   problem.srcs = {problem.x};
   problem.dsts = {problem.y};
   // [in][out] for all three passes. Left to itself the library takes a layout that makes forward a little faster and
   // the weight gradient much slower.
-  problem.type = type_;
-  problem.stored = problem.any_gradient = MemoryDesc(std::array{out_, in_}, dnnl_ba);
-  problem.any_weights = MemoryDesc(std::array{out_, in_}, dnnl_ba, type_);
+  problem.type = type;
+  problem.stored = problem.any_gradient = MemoryDesc(std::array{out, in}, dnnl_ba);
+  problem.any_weights = MemoryDesc(std::array{out, in}, dnnl_ba, type);
   problem.backward_weights = spec.phase == Phase::training;
   problem.backward_data = problem.backward_weights && spec.input_gradient;
   const bool relu = spec.activation == Activation::relu, training = spec.phase == Phase::training;
-  problem.makers = {[&problem, relu, training, this](Pass pass, const MemoryDesc& src, const MemoryDesc& weights,
-                                                     const MemoryDesc& dst) {
+  problem.makers = {[&problem, relu, training, &context](Pass pass, const MemoryDesc& src, const MemoryDesc& weights,
+                                                         const MemoryDesc& dst) {
     const MemoryDesc& read = pass == Pass::backward_weights ? problem.any_weights : weights;
-    const PrimitiveDesc forward = inner_product_forward(context_, src, read, problem.bias, dst, training, relu);
+    const PrimitiveDesc forward = inner_product_forward(context, src, read, problem.bias, dst, training, relu);
     if (pass == Pass::forward || !forward) return forward;
-    if (pass == Pass::backward_data) return inner_product_backward_data(context_, src, weights, dst, forward);
-    return inner_product_backward_weights(context_, src, weights, problem.bias, dst, forward);
+    if (pass == Pass::backward_data) return inner_product_backward_data(context, src, weights, dst, forward);
+    return inner_product_backward_weights(context, src, weights, problem.bias, dst, forward);
   }};
   return choose_affine(problem);
 }
@@ -74,7 +70,10 @@ AffineChoice OnednnLinear::choose(const LinearSpec& spec) const {
 }  // namespace
 
 std::unique_ptr<LinearPlan> make_onednn_linear(const LinearSpec& spec, std::shared_ptr<const LinearWeights> format) {
-  return std::make_unique<OnednnLinear>(spec, std::move(format));
+  const Context context;
+  const AffineChoice choice = choose(context, spec);
+  if (spec.input.dtype != DType::f32 && choice.cost >= kReferenceCost) return nullptr;
+  return std::make_unique<OnednnLinear>(spec, std::move(format), context, choice);
 }
 
 }  // namespace lockstep

@@ -15,11 +15,11 @@ MemoryDesc activation_layout(const TensorDesc& desc) {
   if (desc.shape.rank() == 2 && block == 1) return with(dnnl_ab);
   if (desc.shape.rank() == 4) {
     if (block == 1) return with(dnnl_nchw);
+    // A block of all channels is both; bf16 kernels look for the name channels last, fp32 kernels for the other.
     if (block == desc.shape[1] && desc.dtype != DType::f32) return with(dnnl_nhwc);
-    if (desc.shape[1] % block == 0) {
-      if (block == 8) return with(dnnl_nChw8c);
-      if (block == 16) return with(dnnl_nChw16c);
-    }
+    if (desc.shape[1] % block == 0 && block == 8) return with(dnnl_nChw8c);
+    if (desc.shape[1] % block == 0 && block == 16) return with(dnnl_nChw16c);
+    if (block == desc.shape[1]) return with(dnnl_nhwc);
   }
   throw_error("activation {} with channel block {}: expected [N, C] or [N, C, H, W] with a block of 1, 8, 16 or C",
               desc.shape.str(), block);
