@@ -30,7 +30,7 @@ void LossScale::update(bool found_inf) {
   }
   scale_ = static_cast<float>(scale() * settings_.backoff_factor);
   good_steps_ = 0;
-  if (scale() < settings_.floor)
+  if (scale() < settings_.floor || scale_ == 0)
     throw_error(
         "the loss scale fell to {:.3g}, below train.loss_scale.floor {:.3g}, after {} skipped steps in a row: the "
         "gradients are not finite whatever it is. Lower optimizer.lr, clip with train.clip_norm, or train in bf16",

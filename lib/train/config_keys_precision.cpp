@@ -9,16 +9,17 @@ const Schema& loss_scale_schema() {
     Schema made;
     made.doc =
         "Of precision fp16, where the loss is multiplied so that small gradients survive; torch.amp.GradScaler's rule. "
-        "A number stands for `fixed`.";
+        "A step with a gradient that is not finite on any rank is skipped by all: it counts for the log, max_steps and "
+        "the "
+        "schedule; parameters and optimizer state stay. A number stands for `fixed`.";
     made.scalar_key = "fixed";
     made.defaults = std::make_shared<S>();
     made.keys = {
         key("fixed", &S::fixed, above(0), "Always this scale; null: dynamic, by the keys below.").also({"static"}),
         key("init", &S::init, above(0), "The first scale.").also({"init_scale", "initial"}),
         key("growth_factor", &S::growth_factor, at_least(1), "Raises the scale after growth_interval good steps."),
-        key("backoff_factor", &S::backoff_factor, between(0, 1),
-            "Lowers it at each step with a gradient that is not "
-            "finite on any rank; all ranks skip that step."),
+        key("backoff_factor", &S::backoff_factor, Rule{.low = 0, .high = 1, .low_open = true, .high_open = true},
+            "Lowers it at each skipped step."),
         key("growth_interval", &S::growth_interval, between(1, 9007199254740992.0), "Good steps in a row.")
             .also({"scale_window", "loss_scale_window"}),
         key("floor", &S::floor, at_least(0), "The run ends with an error when the scale falls below.")

@@ -20,28 +20,30 @@ class NoListener final : public GradientListener {
 struct Way {
   DType type;
   Bf16Products products;
-  double output, gradient;  // rel-L2 error allowed
+  double output, gradient;  // rel-L2 error allowed; gradients have that of ReLUs and maxima that decide otherwise, too
 };
 
 std::vector<Way> ways() {
-  std::vector<Way> all{{DType::bf16, Bf16Products::converted, 1e-2, 3e-2},
-                       {DType::f16, Bf16Products::detect, 2e-3, 1e-2}};
+  std::vector<Way> all{{DType::bf16, Bf16Products::converted, 1e-2, 0.12},
+                       {DType::f16, Bf16Products::detect, 2e-3, 0.04}};
   if (detect_isa() == Isa::avx512) {
-    all.push_back({DType::bf16, Bf16Products::avx512, 1e-2, 3e-2});
-    all.push_back({DType::bf16, Bf16Products::amx, 1e-2, 3e-2});
+    all.push_back({DType::bf16, Bf16Products::avx512, 1e-2, 0.12});
+    all.push_back({DType::bf16, Bf16Products::amx, 1e-2, 0.12});
   } else {
     MESSAGE("skipped: oneDNN's bf16 needs AVX-512");
   }
   return all;
 }
 
-LayerSpec conv(const char* name, int64_t out, int64_t kernel, int64_t padding, const char* input = "") {
+LayerSpec conv(const char* name, int64_t out, int64_t kernel, int64_t padding, const char* input = "",
+               bool bias = true) {
   return {.kind = "conv2d",
           .name = name,
           .input = input,
           .out = out,
           .kernel = {kernel, kernel},
-          .padding = {padding, padding}};
+          .padding = {padding, padding},
+          .bias = bias};
 }
 
 LayerSpec max_pool(int64_t size) { return {.kind = "max_pool2d", .kernel = {size, size}, .stride = {2, 2}}; }
@@ -57,7 +59,7 @@ const ModelSpec kConvNet{.layers = {conv("conv1", 32, 3, 0),
                                     {.kind = "linear", .name = "fc2", .out = 10}}};
 
 // Everything that the graph must convert for, and a tensor that two layers read.
-const ModelSpec kResidual{.layers = {conv("conv1", 16, 3, 1),
+const ModelSpec kResidual{.layers = {conv("conv1", 16, 3, 1, "", false),
                                      {.kind = "batch_norm", .name = "bn1"},
                                      {.kind = "relu", .name = "stem"},
                                      conv("conv2", 16, 3, 1),
@@ -115,8 +117,9 @@ struct Fixture {
   Trained train(const Shape& sample, int times = 1) {
     Graph& graph = network.graph(Phase::training, batch);
     Trained result;
+    const auto x = random_values(static_cast<size_t>(batch * sample.numel()), 1);
     for (int i = 0; i < times; ++i) {
-      result.y = forward(random_values(static_cast<size_t>(batch * sample.numel()), 1));
+      result.y = forward(x);
       const auto dy = random_values(result.y.size(), 2);
       std::ranges::copy(dy, graph.output_gradient());
       graph.backward(i > 0, listener);
@@ -192,13 +195,13 @@ TEST_CASE("new parameters reach every graph and accumulated gradients are fp32 s
       return std::vector<float>(y.begin(), y.end());
     };
     const auto before = f.forward(x);
-    CHECK(relative_error(evaluated(), before) < 1e-6);
+    CHECK(relative_error(evaluated(), before) < 2e-3);  // where inference has another kernel, roundings differ
     for (Fixture* each : {&f, &fresh})
       for (float& value : each->network.store().values()) value *= 0.5F;
     const auto after = f.forward(x);
     CHECK(relative_error(after, before) > 0.1);
     CHECK(after == fresh.forward(x));
-    CHECK(relative_error(evaluated(), after) < 1e-6);
+    CHECK(relative_error(evaluated(), after) < 2e-3);
 
     const Trained once = fresh.train(sample);
     const Trained twice = fresh.train(sample, 2);
