@@ -58,7 +58,11 @@ Command add_plan(CLI::App& parent) {
   return [options] {
     const Config config = load_config(options->file, options->set);
     std::vector<int64_t> world_sizes = options->world_sizes;
-    if (world_sizes.empty())
+    if (config.train.virtual_ranks) {
+      std::printf("the same on 1, 2, 4, ... or %lld ranks; world_size below: the virtual ranks\n\n",
+                  static_cast<long long>(*config.train.virtual_ranks));
+      world_sizes = {*config.train.virtual_ranks};
+    } else if (world_sizes.empty())
       world_sizes = config.distributed.world_size ? std::vector{*config.distributed.world_size}
                                                   : std::vector<int64_t>{1, 2, 4, 8};
     return plan(config, world_sizes);

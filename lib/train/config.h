@@ -62,8 +62,9 @@ struct TrainConfig {
   std::optional<int64_t> batch_size;         // per rank
   std::optional<int64_t> global_batch_size;  // batch_size * world_size * accumulate
   int64_t accumulate = 1;
-  std::string loss = "cross_entropy";  // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
-  std::string reduction = "mean";      // mean | sum
+  std::optional<int64_t> virtual_ranks;  // pieces of a step, whatever the number of ranks
+  std::string loss = "cross_entropy";    // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
+  std::string reduction = "mean";        // mean | sum
   double label_smoothing = 0;
   std::vector<double> class_weights;
   int64_t ignore_index = -100;

@@ -105,7 +105,8 @@ const Schema& device_schema() {
     Schema made = make<S>(
         "The device of each rank.",
         {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}), "auto: cuda where a GPU is found, else cpu."),
-         key("threads", &S::threads, between(0, 4096), "Compute threads per rank; 0: allowed cores / local ranks."),
+         key("threads", &S::threads, between(0, 4096),
+             "Compute threads per rank; 0: allowed cores / local ranks, 1 with virtual ranks."),
          key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),
          key("flush_denormals", &S::flush_denormals, anything(), "Treats denormal numbers as 0, which is faster.")});
     made.scalar_key = "kind";

@@ -1,4 +1,6 @@
 // The section train.
+#include <bit>
+
 #include "train/config_keys.h"
 
 namespace lockstep {
@@ -11,6 +13,8 @@ void check_train(void* object, const MapView& view) {
   }
   constexpr int64_t kDefaultBatchSize = 32;
   if (!train.batch_size && !train.global_batch_size) train.batch_size = kDefaultBatchSize;
+  if (train.virtual_ranks && !std::has_single_bit(static_cast<uint64_t>(*train.virtual_ranks)))
+    view.fail("virtual_ranks", "must be a power of two: their gradients are added in a binary tree");
   train.where = view.at(train.global_batch_size ? "global_batch_size" : "batch_size").str();
 }
 
@@ -31,6 +35,10 @@ std::vector<Key> batch_keys() {
   keys.push_back(
       key("accumulate", &S::accumulate, between(1, 1 << 30), "Micro-steps per optimizer step.")
           .also({"gradient_accumulation_steps", "accumulation_steps", "accumulate_grad_batches", "grad_accum"}));
+  keys.push_back(key("virtual_ranks", &S::virtual_ranks, between(1, 1 << 20),
+                     "A power of two: every step is cut into so many pieces of batch_size x accumulate samples, dealt "
+                     "to 1, 2, 4, ... ranks, and all of these have the same bits; null: one piece per rank.")
+                     .also({"deterministic_world_size", "logical_ranks"}));
   return keys;
 }
 

@@ -21,17 +21,17 @@ NonfinitePolicy::Kind parse(const std::string& name) {
 
 }  // namespace
 
-NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator,
-                                 size_t rows)
-    : kind_(parse(name)), store_(store), communicator_(communicator) {
+NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                                 Communicator& communicator, size_t rows)
+    : kind_(parse(name)), store_(store), communicator_(communicator), statistics_(statistics) {
   rows_.reserve(rows);
   bad_rows_.reserve(rows);
-  if (kind_ == Kind::skip) statistics_.resize(store.buffer_values().size());
+  if (kind_ == Kind::skip) kept_statistics_.resize(statistics.size());
 }
 
 void NonfinitePolicy::begin_step() {
   rows_.clear();
-  if (kind_ == Kind::skip) std::ranges::copy(store_.buffer_values(), statistics_.begin());
+  if (kind_ == Kind::skip) std::ranges::copy(statistics_, kept_statistics_.begin());
 }
 
 void NonfinitePolicy::add_rows(std::span<const int64_t> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
@@ -66,7 +66,7 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops) {
   const std::string who = culprits(first);
   if (communicator_.rank() == 0)
     log::warning("step {} is skipped: {} not finite{}", step, who.empty() ? "the gradient is" : "the loss is", who);
-  std::ranges::copy(statistics_, store_.buffer_values().begin());
+  std::ranges::copy(kept_statistics_, statistics_.begin());
   bad_step_ = -1;
   ++skipped_;
   if (++in_a_row_ == most_in_a_row)

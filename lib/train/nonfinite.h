@@ -24,7 +24,9 @@ class NonfinitePolicy {
   enum class Kind { stop, skip, ignore };
 
   // name: stop | skip | ignore. `rows`: most rows of this rank in one step; memory is made here.
-  NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator, size_t rows);
+  // statistics: the running statistics of all this rank's virtual ranks, which a skipped step must not change.
+  NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                  Communicator& communicator, size_t rows);
 
   Kind kind() const { return kind_; }
   void begin_step();                             // skip: keeps the running statistics
@@ -51,7 +53,8 @@ class NonfinitePolicy {
   ParameterStore& store_;
   Communicator& communicator_;
   std::vector<int64_t> rows_, bad_rows_;  // of the current step, and of the first bad one
-  std::vector<float> statistics_;
+  std::span<float> statistics_;
+  std::vector<float> kept_statistics_;  // as they were before the step
   int64_t bad_step_ = -1;
   int64_t skipped_ = 0, in_a_row_ = 0;
 };

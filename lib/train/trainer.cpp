@@ -42,6 +42,9 @@ Trainer::~Trainer() = default;
 void Trainer::build() {
   train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
+  ranks_ = deal_virtual_ranks(config_.train.virtual_ranks, communicator_.rank(), communicator_.size());
+  pieces_.resize(static_cast<size_t>(ranks_.held));
+  tree_.resize(pieces_.size());
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();
@@ -60,7 +63,7 @@ void Trainer::build_on_parameters() {
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
   synchronizer_ = std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(),
-                                                         sync_settings(config_.distributed));
+                                                         sync_settings(config_.distributed, ranks_));
   const OptimizerSettings settings = resolve(optimizer_settings(config_));
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().values().size(), backend_.optimizer_ops());
@@ -72,15 +75,17 @@ void Trainer::build_on_parameters() {
   DataPlanSpec spec = plan_.spec();
   const bool own = train_data_->per_rank();
   if (own) spec.samples = train_data_->size(), spec.world_size = 1;
-  sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
+  order_ =
+      std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
-                                          [this] { return sampler_->next(); });
+                                          [this] { return order_->next(); });
   if (val_data_)
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
                                              config_.eval.batch_size);
+  statistics_ = std::make_unique<RunningStatistics>(network_->store(), ranks_);
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
-  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
-                                                 static_cast<size_t>(most_rows));
+  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
+                                                 communicator_, static_cast<size_t>(most_rows * ranks_.held));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -99,6 +104,7 @@ RunResult Trainer::run() {
   log_.start(to_yaml(config_), communicator_.size(), network_->store().total_parameters(), arithmetic_);
   log_probes("before broadcast", false);
   broadcast_model(network_->store(), communicator_);
+  statistics_->reset();
   log_probes("after broadcast", false);
 
   RunResult result;
@@ -125,7 +131,8 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
   }
-  double sums[3] = {epoch_sums_.loss, epoch_sums_.weight, nonfinite_->flag()};
+  const LossSums local = sum_of_pieces(&Piece::epoch);
+  double sums[3] = {local.loss, local.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   result.train_loss = sums[0] / sums[1];
   nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
@@ -137,42 +144,58 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
 
 void Trainer::begin_epoch(int64_t epoch) {
   epoch_ = epoch;
-  epoch_sums_ = {};
+  for (Piece& piece : pieces_) piece.epoch = {};
   last_log_ = Clock::now();
   samples_since_log_ = 0;
-  loader_->start(plan_.epoch().micro_steps(), [&] { sampler_->set_epoch(epoch); });
+  loader_->start(plan_.epoch().micro_steps() * ranks_.held, [&] { order_->set_epoch(epoch); });
 }
 
 void Trainer::train_step(int64_t step_in_epoch) {
-  const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
-  window_ = {};
-  window_indices_.clear();
-  bool accumulate = false;
   nonfinite_->begin_step();
-  for (int64_t i = 0; i < micro_steps; ++i) {
-    synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
-    const Batch& batch = loader_->next();
-    if (config_.log.indices) window_indices_.emplace_back(batch.rows.begin(), batch.rows.end());
-    if (batch.count == 0) continue;
-    nonfinite_->add_rows(batch.rows);
-    const LossSums sums = micro_step(batch, i, step_in_epoch, accumulate);
-    window_.loss += sums.loss, window_.weight += sums.weight;
-    accumulate = true;
-  }
-  if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
-  synchronizer_->finish();
-  nonfinite_->observe(step_, window_.loss);
+  for (int64_t piece = 0; piece < ranks_.held; ++piece) window(piece, step_in_epoch);
+  nonfinite_->observe(step_, sum_of_pieces(&Piece::window).loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
   if (!nonfinite_->skip(step_, backend_.optimizer_ops())) update();
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;
 }
 
+// The accumulation window of one virtual rank.
+void Trainer::window(int64_t piece, int64_t step_in_epoch) {
+  const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
+  Piece& mine = pieces_[static_cast<size_t>(piece)];
+  mine.window = {};
+  mine.indices.clear();
+  statistics_->enter(piece);
+  bool accumulate = false;
+  for (int64_t i = 0; i < micro_steps; ++i) {
+    synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
+    const Batch& batch = loader_->next();
+    if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
+    if (batch.count == 0) continue;
+    nonfinite_->add_rows(batch.rows);
+    const LossSums sums = micro_step(batch, piece, i, step_in_epoch, accumulate);
+    mine.window.loss += sums.loss, mine.window.weight += sums.weight;
+    accumulate = true;
+  }
+  if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
+  statistics_->leave(piece);
+  synchronizer_->finish();
+}
+
+LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {
+  const auto sum = [&](double LossSums::*member) {
+    std::ranges::transform(pieces_, tree_.begin(), [&](const Piece& piece) { return piece.*sums.*member; });
+    return tree_sum(tree_);
+  };
+  return {.loss = sum(&LossSums::loss), .weight = sum(&LossSums::weight)};
+}
+
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   gradient_norm_ = clip();
   optimizer_->step(network_->store().values(), network_->store().gradients());
-  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+  for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }
 
 // distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its
@@ -185,10 +208,10 @@ double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
   return static_cast<double>(samples_of_step(step_in_epoch)) * weight_per_sample_;
 }
 
-LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate) {
+LossSums Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate) {
   Bound& bound = this->bound(batch.count);
   Graph& graph = *bound.graph;
-  const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(communicator_.rank()),
+  const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(ranks_.first + piece),
                                          static_cast<uint64_t>(step_), static_cast<uint64_t>(index)),
                           .torch = &generator_};
   graph.forward(batch.x, stream);
@@ -206,7 +229,7 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_
 
 // Class weights and ignored targets: the denominator is known only after the forward passes of all ranks.
 void Trainer::divide_by_global_weight() {
-  double weight = window_.weight;
+  double weight = sum_of_pieces(&Piece::window).weight;
   if (config_.distributed.sync) communicator_.all_reduce({&weight, 1}, ReduceOp::sum);
   if (weight == 0) return;  // nothing but ignored targets: the gradient is zero already
   const std::span<float> gradients = network_->store().gradients();

@@ -51,7 +51,7 @@ std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig&
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size) {
   const BatchArithmetic batch = resolve_batch(config.train, world_size);
   return {.samples = per_rank ? samples * world_size : samples,
-          .world_size = world_size,
+          .world_size = batch.replicas,
           .batch_size = batch.batch_size,
           .accumulate = config.train.accumulate,
           .epochs = config.train.epochs,
@@ -92,12 +92,13 @@ LossSpec loss_spec(const TrainConfig& config) {
   throw_error("train.loss: unknown loss '{}'", config.loss);
 }
 
-SyncSettings sync_settings(const DistributedConfig& config) {
+SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& ranks) {
   const auto bytes = [](double mb) { return static_cast<size_t>(mb * (1 << 20)); };
   return {.caps = {.first_bytes = bytes(config.first_bucket_mb), .bytes = bytes(config.bucket_mb)},
           .sync = config.sync,
           .overlap = config.overlap,
-          .average_ranks = config.average == "ranks"};
+          .average_ranks = config.average == "ranks",
+          .windows = ranks.held};
 }
 
 OptimizerSettings optimizer_settings(const Config& config) {

@@ -24,7 +24,7 @@ std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig&
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size);
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation);
 LossSpec loss_spec(const TrainConfig& config);
-SyncSettings sync_settings(const DistributedConfig& config);
+SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& ranks);
 OptimizerSettings optimizer_settings(const Config& config);
 
 // The loss weight of every sample where it is the same for all (so that the global denominator is known before the

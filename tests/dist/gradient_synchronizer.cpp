@@ -31,7 +31,7 @@ class Recorder final : public Communicator {
   int polls = 0;
 };
 
-// Scales only.
+// Scales and adds only.
 class Ops final : public OptimizerOps {
  public:
   void sgd(const SgdArgs&, size_t, float*, const float*, float*) const override {}
@@ -45,6 +45,9 @@ class Ops final : public OptimizerOps {
   float max_abs(size_t, const float*) const override { return 0; }
   void scale(size_t n, float* x, float factor) const override {
     for (size_t i = 0; i < n; ++i) x[i] *= factor;
+  }
+  void add(size_t n, const float* x, float* y) const override {
+    for (size_t i = 0; i < n; ++i) y[i] += x[i];
   }
   void clamp(size_t, float*, float) const override {}
   void fill(size_t, float*, float) const override {}
@@ -146,6 +149,32 @@ TEST_CASE("the average of ranks divides before the sum and only once a window") 
     }
     sync.finish();
     CHECK(std::ranges::all_of(bench.store.gradients(), [](float g) { return g == 2.0f; }));
+  }
+}
+
+TEST_CASE("several windows of a step are added and only the last one launches") {
+  for (const bool overlap : {false, true}) {
+    Bench bench;
+    bench.settings.overlap = overlap;
+    bench.settings.windows = 4;
+    GradientSynchronizer sync(bench.store, bench.comm, bench.ops, bench.settings);
+    for (int step = 0; step < 2; ++step) {
+      bench.comm.calls.clear();
+      for (int window = 0; window < 4; ++window) {
+        CHECK(bench.comm.calls.empty());
+        std::ranges::fill(bench.store.gradients(), static_cast<float>(window + 1));
+        for (int i = 0; i < 2 && window != 2; ++i) {
+          sync.begin_micro_step(i, 2);
+          for (ParameterId id : {2, 1, 0}) sync.on_ready(id);
+        }
+        if (window == 2) sync.begin_micro_step(0, 1);  // without samples
+        sync.finish();
+      }
+      CHECK(bench.comm.calls ==
+            (overlap ? Calls{"start 48", "start 32", "start 16", "finish"} : Calls{"sum 48", "sum 32", "sum 16"}));
+      CHECK(std::ranges::all_of(bench.store.gradients(), [](float g) { return g == 10.0f; }));
+    }
+    CHECK(sync.all_reduces() == 6);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "backend/cpu/optimizer_ops.h"
 
+#include "backend/cpu/pointwise.h"
 #include "core/cpu_features.h"
 
 namespace lockstep {
@@ -40,6 +41,7 @@ double CpuOptimizerOps::sum_of_powers(size_t n, const float* x, double power) co
 }
 float CpuOptimizerOps::max_abs(size_t n, const float* x) const { return kernels_.max_abs(n, x); }
 void CpuOptimizerOps::scale(size_t n, float* x, float factor) const { kernels_.scale(n, x, factor); }
+void CpuOptimizerOps::add(size_t n, const float* x, float* y) const { pointwise_kernels().add(n, y, x, y); }
 void CpuOptimizerOps::clamp(size_t n, float* x, float limit) const { kernels_.clamp(n, x, limit); }
 void CpuOptimizerOps::fill(size_t n, float* x, float value) const { kernels_.fill(n, x, value); }
 

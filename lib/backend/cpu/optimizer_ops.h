@@ -24,6 +24,7 @@ class CpuOptimizerOps final : public OptimizerOps {
   double sum_of_powers(size_t n, const float* x, double power) const override;
   float max_abs(size_t n, const float* x) const override;
   void scale(size_t n, float* x, float factor) const override;
+  void add(size_t n, const float* x, float* y) const override;
   void clamp(size_t n, float* x, float limit) const override;
   void fill(size_t n, float* x, float value) const override;
 
