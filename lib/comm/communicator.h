@@ -24,7 +24,7 @@ class Communicator {
   // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
   // object.
   virtual Buffer allocate(size_t bytes) = 0;
-  // In place: values[i] = sum over ranks in rank order, ((r0 + r1) + r2) + ..., in float.
+  // In place: values[i] = sum over ranks in float, in the order of comm/sum_tree.h.
   virtual void all_reduce_sum(std::span<float> values) = 0;
   // The same sums, taken out of the way of what is being computed. start_sum: these values are final, and from here to
   // finish_sums nobody else may touch them. poll_sums: does what can be done without waiting. finish_sums: returns when
@@ -33,6 +33,7 @@ class Communicator {
   virtual void start_sum(std::span<float> values) { waiting_sums_.push_back(values); }
   virtual void poll_sums() {}
   virtual void finish_sums();
+  // In place; sums in the same order.
   virtual void all_reduce(std::span<double> values, ReduceOp op) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // The bytes of every rank, indexed by rank; lengths may differ.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 
 #include "comm/mpi/chunks.h"
 #include "comm/shm/sum_kernels.h"
@@ -20,6 +19,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
       chunk_limit_(std::clamp<size_t>(options.chunk_limit, 1, INT_MAX)),
       round_limit_(std::min(chunk_limit_, longest_round)),
       arrays_(meeting_.size()),
+      doubles_(meeting_.size()),
       counts_(meeting_.size()),
       offsets_(meeting_.size()),
       my_counts_(meeting_.size()),
@@ -85,8 +85,8 @@ void MpiCommunicator::all_reduce(std::span<double> values, ReduceOp op) {
     double* mine = &values[part.first];
     const int count = static_cast<int>(part.count);
     mpi::check(MPI_Allgather(mine, count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, meeting_.comm()), "MPI_Allgather");
-    std::memcpy(mine, all.data(), part.count * sizeof(double));
-    for (int r = 1; r < size(); ++r) combine(mine, &all[r * part.count], part.count, op);
+    for (int r = 0; r < size(); ++r) doubles_[r] = &all[r * part.count];
+    combine_into(mine, doubles_.data(), size(), part.count, op);
   }
 }
 

@@ -1,5 +1,5 @@
 // Collectives over MPI messages: across nodes, or on one node without shared memory. MPI promises neither the order of
-// a sum nor equal bits on all ranks, so the order is ours: each rank sums a slice in rank order, then slices are
+// a sum nor equal bits on all ranks, so the order is ours (comm/sum_tree.h): each rank sums a slice, then slices are
 // exchanged. (Two ranks need no order: addition commutes.)
 #pragma once
 
@@ -41,6 +41,7 @@ class MpiCommunicator final : public Communicator {
   size_t round_limit_;                       // elements of an array that are exchanged through the staging at a time
   Buffer staging_;                           // what the other ranks sent
   std::vector<const float*> arrays_;         // by rank, into the staging
+  std::vector<const double*> doubles_;       // likewise
   std::vector<int> counts_, offsets_;        // slices of a chunk, by rank
   std::vector<int> my_counts_, my_offsets_;  // this rank's slice as every rank sends it, one after another
 };

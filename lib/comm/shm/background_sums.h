@@ -1,6 +1,6 @@
 // Sums of window slices that are announced early and finished late, without a thread that drives them. A rank posts
 // that its array is final and goes on computing; whichever rank looks later and finds that all have posted sums its own
-// slice into all copies. Waiting is left to the end, and the arrays are added up in rank order as everywhere.
+// slice into all copies. Waiting is left to the end; the order of addition is that of every sum (comm/sum_tree.h).
 #pragma once
 
 #include <array>

@@ -50,7 +50,8 @@ size_t SharedReduction::memory_bytes(int size) { return header_bytes(size) + siz
 SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy)
     : meeting_(phase_lines(memory, size), reinterpret_cast<AbortNotice*>(memory), rank, policy),
       background_(sums_lines(memory, size), meeting_),
-      arrays_(size) {
+      arrays_(size),
+      doubles_(size) {
   staging_window_.bytes = staging_bytes;
   for (int r = 0; r < size; ++r) {
     regions_.push_back(memory + header_bytes(size) + r * region_bytes);
@@ -111,9 +112,8 @@ void SharedReduction::all_reduce(std::span<double> values, ReduceOp op) {
     const int parity = meeting_.next_parity();
     std::memcpy(slot(meeting_.rank(), parity), &values[at], count * sizeof(double));
     meeting_.sync();
-    std::memcpy(&values[at], slot(0, parity), count * sizeof(double));
-    for (int r = 1; r < meeting_.size(); ++r)
-      combine(&values[at], reinterpret_cast<const double*>(slot(r, parity)), count, op);
+    for (int r = 0; r < meeting_.size(); ++r) doubles_[r] = reinterpret_cast<const double*>(slot(r, parity));
+    combine_into(&values[at], doubles_.data(), meeting_.size(), count, op);
   }
 }
 

@@ -65,6 +65,7 @@ class SharedReduction {
   std::vector<std::byte*> regions_;
   SharedWindow staging_window_;
   std::vector<float*> arrays_;
+  std::vector<const double*> doubles_;
 };
 
 }  // namespace lockstep
