@@ -144,6 +144,7 @@ struct DistributedConfig {
   std::optional<int64_t> world_size;  // checked against the launch
   std::string backend = "auto";       // auto | shm | mpi   (serial when there is one rank and auto)
   bool sync = true;                   // false: replicas drift apart, to show why they must not
+  std::string batch_norm = "rank0";   // rank0 | average | sync
   double timeout = 120;               // seconds a collective may wait
   std::string where;                  // of world_size
 };

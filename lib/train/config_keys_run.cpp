@@ -80,9 +80,16 @@ const Schema& distributed_schema() {
              "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
+             "Batch statistics: rank0: of the own samples, rank 0's running ones evaluate; average: their mean over "
+             "ranks does; sync: of all ranks' samples.")
+             .also({"sync_batch_norm", "sync_bn"}),
          key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
     made.finish = [](void* object, const MapView& view) {
-      if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
+      auto& distributed = *static_cast<S*>(object);
+      if (view.has("world_size")) distributed.where = view.at("world_size").str();
+      if (!distributed.sync && distributed.batch_norm != "rank0")
+        view.fail("batch_norm", "needs distributed.sync: true");
     };
     return made;
   }();

@@ -50,7 +50,10 @@ void Trainer::build() {
   if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
+  if (parse_batch_norm_policy(config_.distributed.batch_norm) == BatchNormPolicy::sync && communicator_.size() > 1)
+    batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
+  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_,
+                                       batch_statistics_.get());
 }
 
 void Trainer::build_on_parameters() {
@@ -148,7 +151,12 @@ void Trainer::train_step(int64_t step_in_epoch) {
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
     if (config_.log.indices) window_indices_.emplace_back(batch.rows.begin(), batch.rows.end());
-    if (batch.count == 0) continue;
+    if (batch.count == 0) {
+      if (batch_statistics_ == nullptr) continue;
+      empty_micro_step(accumulate);
+      accumulate = true;
+      continue;
+    }
     const LossSums sums = micro_step(batch, i, scale, accumulate);
     window_.loss += sums.loss, window_.weight += sums.weight;
     accumulate = true;
@@ -162,6 +170,13 @@ void Trainer::train_step(int64_t step_in_epoch) {
   epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;
+}
+
+// Other ranks sum batch statistics with this one: it takes part, in the same order, with no samples.
+void Trainer::empty_micro_step(bool accumulate) {
+  Graph& graph = *bound(batch_size_).graph;
+  graph.forward_empty();
+  graph.backward_empty(accumulate, *synchronizer_);
 }
 
 LossSums Trainer::micro_step(const Batch& batch, int64_t index, double scale, bool accumulate) {

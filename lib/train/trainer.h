@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/sampler.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
 #include "nn/network.h"
 #include "optim/optimizer.h"
@@ -66,6 +67,7 @@ class Trainer {
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
+  void empty_micro_step(bool accumulate);
   LossSums micro_step(const Batch& batch, int64_t index, double scale, bool accumulate);
   void divide_by_global_weight();
   double clip();
@@ -89,6 +91,7 @@ class Trainer {
   int64_t batch_size_ = 0;
   std::string arithmetic_;
   DataPlan plan_;
+  std::unique_ptr<CommunicatorReducer> batch_statistics_;  // of all ranks; null: each rank's own
   std::unique_ptr<Network> network_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;

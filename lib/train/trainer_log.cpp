@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "dist/replica_check.h"
+#include "dist/batch_norm_sync.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -93,7 +93,8 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 
 void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
-  if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
+  if (config_.distributed.sync)
+    agree_on_buffers(parse_batch_norm_policy(config_.distributed.batch_norm), network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   log_.eval({.step = step_ - 1,
