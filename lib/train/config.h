@@ -70,6 +70,7 @@ struct TrainConfig {
   double beta = 1;  // smooth_l1
   std::optional<double> clip_norm, clip_value;
   double clip_norm_type = 2;  // inf allowed
+  std::optional<double> ema;  // decay of the weights' moving average, which is evaluated in their place
   std::string where;          // of batch_size or global_batch_size
 };
 
@@ -80,15 +81,19 @@ struct ParameterGroupConfig {
 };
 
 struct OptimizerConfig {
-  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad
+  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad | lars | lamb
   std::optional<double> lr;            // default: PyTorch's for the kind
-  std::optional<double> weight_decay;  // default: 0, adamw 0.01
+  std::optional<double> weight_decay;  // default: 0, adamw and lamb 0.01
   double momentum = 0, dampening = 0;
   bool nesterov = false, maximize = false, amsgrad = false, centered = false;
   double beta1 = 0.9, beta2 = 0.999;
   std::optional<double> eps;  // default: PyTorch's for the kind
   double rho = 0.9, alpha = 0.99, lr_decay = 0, initial_accumulator_value = 0;
   bool decay_norm_and_bias = true;  // false: no weight decay on norms and biases
+  double trust_coefficient = 1e-3;
+  bool adapt_norm_and_bias = false;
+  std::optional<int64_t> lr_reference_batch;  // global batch that lr is for; empty: lr as it is
+  std::string lr_scaling = "linear";          // linear | sqrt
   std::vector<ParameterGroupConfig> groups;
 };
 

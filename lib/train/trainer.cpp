@@ -63,11 +63,16 @@ void Trainer::build_on_parameters() {
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
   synchronizer_ =
       std::make_unique<GradientSynchronizer>(network_->store(), communicator_, BucketCaps{}, config_.distributed.sync);
-  const OptimizerSettings settings = resolve(optimizer_settings(config_));
+  OptimizerSettings settings = resolve(optimizer_settings(config_));
+  const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
+  if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
+    arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().values().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
+  if (config_.train.ema)
+    average_ = std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
   probes_ = make_probes(config_.log.watch, network_->store());
 
   // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
@@ -98,6 +103,7 @@ RunResult Trainer::run() {
   log_.start(to_yaml(config_), communicator_.size(), network_->store().total_parameters(), arithmetic_);
   log_probes("before broadcast", false);
   broadcast_model(network_->store(), communicator_);
+  if (average_) average_->restart();
   log_probes("after broadcast", false);
 
   RunResult result;
@@ -167,6 +173,7 @@ void Trainer::train_step(int64_t step_in_epoch) {
   gradient_norm_ = clip();
   learning_rate_->apply(*optimizer_, step_, epoch_);
   optimizer_->step(network_->store().values(), network_->store().gradients());
+  if (average_) average_->update();
   epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;

@@ -17,6 +17,7 @@
 #include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
 #include "nn/network.h"
+#include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
 #include "train/config.h"
@@ -96,6 +97,7 @@ class Trainer {
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LearningRate> learning_rate_;
+  std::unique_ptr<WeightAverage> average_;  // train.ema; null: none
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Evaluator> evaluator_;

@@ -95,6 +95,7 @@ void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync)
     agree_on_buffers(parse_batch_norm_policy(config_.distributed.batch_norm), network_->store(), communicator_);
+  const AveragedWeights averaged(average_.get());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   log_.eval({.step = step_ - 1,

@@ -1,5 +1,7 @@
 #include "train/translate.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "data/factory.h"
 #include "train/config_batch.h"
@@ -112,10 +114,27 @@ OptimizerSettings optimizer_settings(const Config& config) {
       .lr_decay = c.lr_decay,
       .initial_accumulator_value = c.initial_accumulator_value,
       .decay_norm_and_bias = c.decay_norm_and_bias,
+      .trust_coefficient = c.trust_coefficient,
+      .adapt_norm_and_bias = c.adapt_norm_and_bias,
       .momentum_scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum};
   for (const ParameterGroupConfig& group : c.groups)
     settings.groups.push_back({.match = group.match, .lr = group.lr, .weight_decay = group.weight_decay});
   return settings;
+}
+
+std::string scale_learning_rates(const Config& config, int64_t global_batch, OptimizerSettings& settings) {
+  if (!config.optimizer.lr_reference_batch) return "";
+  if (config.schedule.kind == "one_cycle")
+    throw_error("optimizer.lr_reference_batch: schedule one_cycle takes its rates from schedule.max_lr; scale that one");
+  const int64_t reference = *config.optimizer.lr_reference_batch;
+  const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
+  const bool root = config.optimizer.lr_scaling == "sqrt";
+  const double factor = root ? std::sqrt(ratio) : ratio, before = settings.lr.value();
+  settings.lr = before * factor;
+  for (ParameterGroupRule& group : settings.groups)
+    if (group.lr) *group.lr *= factor;
+  return fmt::format("lr {:.6g} = {:.6g} x {}{}/{}{} ({})", *settings.lr, before, root ? "sqrt(" : "", global_batch,
+                     reference, root ? ")" : "", config.optimizer.lr_scaling);
 }
 
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
