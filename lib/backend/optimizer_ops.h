@@ -9,7 +9,7 @@ namespace lockstep {
 
 struct SgdArgs {
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
-  double gradient_scale = 1;  // g is multiplied by it before weight decay is added
+  double gradient_scale = 1;                                    // g is multiplied by it before weight decay is added
   bool nesterov = false, maximize = false, first_step = false;  // first_step: the momentum buffer becomes a copy of g
 };
 struct AdamArgs {
@@ -57,8 +57,8 @@ class OptimizerOps {
   virtual double sum_of_powers(size_t n, const float* x, double power) const = 0;  // sum |x|^power
   virtual float max_abs(size_t n, const float* x) const = 0;                       // NaN if any is NaN
   virtual void scale(size_t n, float* x, float factor) const = 0;
-  virtual void clamp(size_t n, float* x, float limit) const = 0;  // to [-limit, limit], NaN stays
-  virtual void fill(size_t n, float* x, float value) const = 0;   // initial state
+  virtual void clamp(size_t n, float* x, float limit) const = 0;                  // to [-limit, limit], NaN stays
+  virtual void fill(size_t n, float* x, float value) const = 0;                   // initial state
   virtual void lerp(size_t n, float* x, const float* y, float weight) const = 0;  // x += weight (y - x), fused
 };
 

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-// `sign` is -1 where the objective is maximised (g * -1 is exactly -g), times SGD's gradient_scale; `decay` whether g becomes g + weight_decay * p.
+// `sign` is -1 where the objective is maximised (g * -1 is exactly -g), times SGD's gradient_scale; `decay` whether g
+// becomes g + weight_decay * p.
 struct SgdScalars {
   float sign, weight_decay, momentum, gradient_weight, minus_lr;  // gradient_weight: 1 - dampening
   bool decay, use_momentum, nesterov, first_step;

@@ -27,7 +27,13 @@ const std::vector<Kind>& kinds() {
       {"adadelta", 1.0, 0, 1e-6, {"rho", "eps"}, check_adadelta, build_adadelta},
       {"rmsprop", 1e-2, 0, 1e-8, {"alpha", "eps", "momentum", "centered"}, check_rmsprop, build_rmsprop},
       {"adagrad", 1e-2, 0, 1e-10, {"lr_decay", "initial_accumulator_value", "eps"}, check_adagrad, build_adagrad},
-      {"lars", 0.1, 0, 1e-8, {"momentum", "nesterov", "trust_coefficient", "adapt_norm_and_bias", "eps"}, check_lars, build_lars},
+      {"lars",
+       0.1,
+       0,
+       1e-8,
+       {"momentum", "nesterov", "trust_coefficient", "adapt_norm_and_bias", "eps"},
+       check_lars,
+       build_lars},
       {"lamb", 1e-3, 1e-2, 1e-6, {"beta1", "beta2", "adapt_norm_and_bias", "eps"}, check_adam, build_lamb},
   };
   return table;

@@ -53,7 +53,8 @@ class Assignment {
       if (group < rest) group_hit[group] = true;
       if (!parameter(id).trainable) continue;
       Draft& draft = drafts[group];
-      const bool differs = draft.apart.weight_decay != draft.usual.weight_decay || draft.apart.adapt != draft.usual.adapt;
+      const bool differs =
+          draft.apart.weight_decay != draft.usual.weight_decay || draft.apart.adapt != draft.usual.adapt;
       const bool apart = differs && (norm(id) || is_bias(parameter(id)));
       (apart ? draft.apart_ids : draft.ids).push_back(id);
     }

@@ -22,7 +22,7 @@ struct OptimizerSettings {
   double beta1 = 0.9, beta2 = 0.999;
   std::optional<double> eps;  // empty: PyTorch's default for the kind
   double rho = 0.9, alpha = 0.99, lr_decay = 0, initial_accumulator_value = 0;
-  bool decay_norm_and_bias = true;  // false: no weight decay on norms and biases, unless a group gives one
+  bool decay_norm_and_bias = true;   // false: no weight decay on norms and biases, unless a group gives one
   double trust_coefficient = 1e-3;   // lars
   bool adapt_norm_and_bias = false;  // lars, lamb: true: trust ratios for norms and biases too
   std::vector<ParameterGroupRule> groups;

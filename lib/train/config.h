@@ -142,6 +142,7 @@ struct LogConfig {
   bool per_rank = false;  // also every rank's local loss
   bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
+  bool noise_scale = false;        // also the gradient noise scale
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 

@@ -35,20 +35,22 @@ std::vector<Key> make_keys() {
   const Rule fraction = from_up_to(0, 1);
   const Rule normal_float = at_least(1.2e-38);  // a smaller one is 0 once it meets a float
   std::vector<Key> keys;
-  keys.push_back(
-      key("kind", &S::kind, one_of({"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad", "lars", "lamb"}), "The optimizer.")
-          .also({"type", "name"}));
+  keys.push_back(key("kind", &S::kind,
+                     one_of({"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad", "lars", "lamb"}),
+                     "The optimizer.")
+                     .also({"type", "name"}));
   keys.push_back(key("lr", &S::lr, at_least(0), "Learning rate; null: PyTorch's for the kind.")
                      .by_default("sgd, adam, adamw, lamb 0.001; adadelta 1; rmsprop, adagrad 0.01; lars 0.1")
                      .also({"learning_rate", "eta"}));
-  keys.push_back(key("weight_decay", &S::weight_decay, at_least(0), "Weight decay: coupled (L2), adamw and lamb: decoupled.")
-                     .by_default("0; adamw, lamb 0.01")
-                     .also({"wd", "l2"}));
+  keys.push_back(
+      key("weight_decay", &S::weight_decay, at_least(0), "Weight decay: coupled (L2), adamw and lamb: decoupled.")
+          .by_default("0; adamw, lamb 0.01")
+          .also({"wd", "l2"}));
   keys.push_back(key("momentum", &S::momentum, fraction, "Momentum.").of({"sgd", "rmsprop", "lars"}));
   keys.push_back(
       key("dampening", &S::dampening, between(0, 1), "Weight taken off the new gradient in the momentum.").of({"sgd"}));
-  keys.push_back(
-      key("nesterov", &S::nesterov, flag, "Nesterov's momentum; needs momentum > 0 and dampening 0.").of({"sgd", "lars"}));
+  keys.push_back(key("nesterov", &S::nesterov, flag, "Nesterov's momentum; needs momentum > 0 and dampening 0.")
+                     .of({"sgd", "lars"}));
   keys.push_back(betas_key());
   keys.push_back(
       key("amsgrad", &S::amsgrad, flag, "Divides by the largest running square so far.").of({"adam", "adamw"}));

@@ -63,6 +63,9 @@ const Schema& log_schema() {
        key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
        key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
        key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
+       key("noise_scale", &S::noise_scale, anything(),
+           "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
+           "reduction: about the largest batch that still pays."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;

@@ -71,8 +71,15 @@ void Trainer::build_on_parameters() {
                               network_->store().values().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
+  if (config_.log.noise_scale) {
+    if (!config_.distributed.sync) throw_error("log.noise_scale: needs distributed.sync: true");
+    if (weight_per_sample_ == 0)
+      throw_error("log.noise_scale: needs samples of equal weight (no class weights, no ignored labels)");
+    noise_scale_ = std::make_unique<NoiseScale>(communicator_);
+  }
   if (config_.train.ema)
-    average_ = std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
+    average_ =
+        std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
   probes_ = make_probes(config_.log.watch, network_->store());
 
   // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
@@ -153,6 +160,7 @@ void Trainer::train_step(int64_t step_in_epoch) {
   window_ = {};
   window_indices_.clear();
   bool accumulate = false;
+  int64_t own_samples = 0;
   for (int64_t i = 0; i < micro_steps; ++i) {
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
@@ -166,9 +174,16 @@ void Trainer::train_step(int64_t step_in_epoch) {
     const LossSums sums = micro_step(batch, i, scale, accumulate);
     window_.loss += sums.loss, window_.weight += sums.weight;
     accumulate = true;
+    own_samples += batch.count;
   }
   if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
+  const bool measure_noise = noise_scale_ && log_due_after(step_ + 1);
+  const double own_square = measure_noise ? gradient_square() : 0;  // before the ranks are summed
   synchronizer_->finish();
+  if (measure_noise) {
+    const double unscale = mean_ ? static_cast<double>(samples) : 1;  // the arena holds the sum divided by the samples
+    noise_scale_->add(own_square * unscale * unscale, own_samples, gradient_square() * unscale * unscale, samples);
+  }
   if (mean_ && weight_per_sample_ == 0) divide_by_global_weight();
   gradient_norm_ = clip();
   learning_rate_->apply(*optimizer_, step_, epoch_);
@@ -219,6 +234,13 @@ int64_t Trainer::samples_of_step(int64_t step_in_epoch) const {
   for (int64_t i = 0; i < epoch.window_size(step_in_epoch); ++i)
     samples += epoch.local_count(communicator_.rank(), first + i);
   return samples;
+}
+
+double Trainer::gradient_square() const {
+  double sum = 0;
+  for (const ParameterRange& slice : slices_)
+    sum += backend_.optimizer_ops().sum_of_squares(slice.count, network_->store().gradients().data() + slice.offset);
+  return sum;
 }
 
 // Returns the gradient norm before clipping, or -1 when nobody asked.

@@ -16,6 +16,7 @@
 #include "data/sampler.h"
 #include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
+#include "dist/noise_scale.h"
 #include "nn/network.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
@@ -72,8 +73,10 @@ class Trainer {
   LossSums micro_step(const Batch& batch, int64_t index, double scale, bool accumulate);
   void divide_by_global_weight();
   double clip();
+  double gradient_square() const;
   // trainer_log.cpp: what is told, and when.
-  bool log_due() const;  // after the step just done
+  bool log_due() const { return log_due_after(step_); }  // after the step just done
+  bool log_due_after(int64_t steps) const;
   bool evaluation_due_after_step() const;
   bool evaluation_due_after_epoch(int64_t epoch) const;
   void log_step(int64_t step_in_epoch);
@@ -97,7 +100,8 @@ class Trainer {
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LearningRate> learning_rate_;
-  std::unique_ptr<WeightAverage> average_;  // train.ema; null: none
+  std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
+  std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Evaluator> evaluator_;

@@ -43,7 +43,9 @@ RankStep unpack(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool Trainer::log_due() const { return (step_ - 1) % config_.log.every == 0 || step_ == plan_.total_steps(); }
+bool Trainer::log_due_after(int64_t steps) const {
+  return (steps - 1) % config_.log.every == 0 || steps == plan_.total_steps();
+}
 
 bool Trainer::evaluation_due_after_step() const {
   if (!evaluator_) return false;
@@ -72,6 +74,7 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .samples = plan_.epoch().step_samples(step_in_epoch),
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
                     .gradient_norm = gradient_norm_};
+  if (noise_scale_) record.noise = noise_scale_->last();
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);

@@ -125,7 +125,8 @@ OptimizerSettings optimizer_settings(const Config& config) {
 std::string scale_learning_rates(const Config& config, int64_t global_batch, OptimizerSettings& settings) {
   if (!config.optimizer.lr_reference_batch) return "";
   if (config.schedule.kind == "one_cycle")
-    throw_error("optimizer.lr_reference_batch: schedule one_cycle takes its rates from schedule.max_lr; scale that one");
+    throw_error(
+        "optimizer.lr_reference_batch: schedule one_cycle takes its rates from schedule.max_lr; scale that one");
   const int64_t reference = *config.optimizer.lr_reference_batch;
   const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
   const bool root = config.optimizer.lr_scaling == "sqrt";

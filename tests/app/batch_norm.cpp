@@ -56,7 +56,8 @@ void check_equal(const TrainingRun& found, const TrainingRun& expected) {
   CHECK_LE(worst_difference(eval_losses(found), eval_losses(expected)), 1e-5);
   for (const char* name : {"checksum:conv.weight", "checksum:bn.weight", "checksum:bn.bias"}) {
     const double wanted = expected.probe(name, "step").at(0);
-    for (const double value : found.probe(name, "step")) CHECK_LE(std::abs(value - wanted), 1e-5 * std::abs(wanted) + 1e-5);
+    for (const double value : found.probe(name, "step"))
+      CHECK_LE(std::abs(value - wanted), 1e-5 * std::abs(wanted) + 1e-5);
   }
 }
 

@@ -1,5 +1,5 @@
 // What large batches need, in whole runs: scaled learning rates with warm-up, LARS and LAMB on any number of ranks,
-// averaged weights in evaluation.
+// averaged weights in evaluation, the gradient noise scale.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -77,8 +77,8 @@ TEST_CASE("one-cycle refuses a reference batch") {
 }
 
 TEST_CASE("lars and lamb train the same on 1 and 2 and 4 ranks") {
-  for (const char* optimizer : {"optimizer={kind: lars, lr: 5, momentum: 0.9, weight_decay: 1e-4}",
-                                "optimizer={kind: lamb, lr: 0.05}"}) {
+  for (const char* optimizer :
+       {"optimizer={kind: lars, lr: 5, momentum: 0.9, weight_decay: 1e-4}", "optimizer={kind: lamb, lr: 0.05}"}) {
     CAPTURE(optimizer);
     const TrainingRun one = run(1, {optimizer, "train.batch_size=16"});
     for (const int ranks : {2, 4}) {
@@ -97,4 +97,33 @@ TEST_CASE("averaged weights are evaluated and do not touch the training") {
   CHECK_EQ(worst(averaged.losses(), plain.losses()), 0);
   CHECK_LE(worst(field(none, "eval", "loss"), field(plain, "eval", "loss")), 1e-6);
   CHECK_GT(worst(field(averaged, "eval", "loss"), field(plain, "eval", "loss")), 1e-5);
+}
+
+TEST_CASE("the noise scale is that of the ranks' gradients and logged at logged steps only") {
+  const std::vector<std::string> noise{"train.batch_size=4", "log.noise_scale=true", "log.every=3"};
+  const TrainingRun two = run(2, noise);
+  for (const auto& event : two.of("step")) {
+    CHECK_GT(event["noise_trace"].get<double>(), 0);  // random labels: samples disagree
+    CHECK_EQ(event["step"].get<int>() % 3 == 0 || event["step"] == 7, true);
+  }
+  const TrainingRun plain = run(2, {"train.batch_size=4", "log.every=3"});
+  CHECK_EQ(worst(two.losses(), plain.losses()), 0);
+  CHECK_FALSE(plain.of("step")[0].contains("noise_scale"));
+  const TrainingRun one = run(1, noise);
+  CHECK(one.of("step")[0]["noise_scale"].is_null());  // no second gradient to compare with
+}
+
+TEST_CASE("equal samples on unequal shares have a noise scale of zero") {
+  std::vector<std::string> rows{"train.batch_size=4", "log.noise_scale=true", "train.loss=mse",
+                                "model={layers: [{linear: 1}]}", "data.val=null"};
+  rows.emplace_back(
+      "data.train={kind: synthetic, name: constant, samples: 23, values: [2.5]}");
+  const TrainingRun run = train_text(kNet, 3, rows, 60);
+  REQUIRE_MESSAGE(run.outcome.exit_code == 0, run.outcome.output);
+  const auto steps = run.of("step");
+  REQUIRE_EQ(steps.size(), 2);
+  for (const auto& step : steps) {  // shares 4 4 4, then 4 4 3
+    CHECK_GT(step["noise_gradient_square"].get<double>(), 1e-3);
+    CHECK_LE(std::abs(step["noise_trace"].get<double>()), 1e-5 * step["noise_gradient_square"].get<double>());
+  }
 }

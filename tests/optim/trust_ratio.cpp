@@ -51,8 +51,7 @@ std::vector<double> slice(const std::vector<float>& arena, const ParameterRange&
 void lars_loop(Oracle& o, const std::vector<double>& g, const OptimizerSettings& s, double lr, double decay, bool adapt,
                int64_t) {
   const double sign = s.maximize ? -1 : 1;
-  const double ratio =
-      adapt ? s.trust_coefficient * norm(o.p) / (norm(g) + decay * norm(o.p) + s.eps.value()) : 1;
+  const double ratio = adapt ? s.trust_coefficient * norm(o.p) / (norm(g) + decay * norm(o.p) + s.eps.value()) : 1;
   for (size_t i = 0; i < g.size(); ++i) {
     const double d = ratio * (sign * g[i] + decay * o.p[i]);
     o.m[i] = s.momentum * o.m[i] + d;

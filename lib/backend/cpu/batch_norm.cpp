@@ -131,8 +131,7 @@ class CpuBatchNorm final : public BatchNormPlan {
     ChannelStatistics statistics{.count = 0, .mean = sum_, .m2 = m2_};
     sum_over_ranks(*spec_.across_ranks, statistics, reduced_);
     if (statistics.count == 1) throw_one_value();
-    if (statistics.count > 0)
-      update_running(statistics, spec_.momentum, running_mean, running_var, batches_tracked);
+    if (statistics.count > 0) update_running(statistics, spec_.momentum, running_mean, running_var, batches_tracked);
   }
 
   void backward_empty() override {

@@ -1,0 +1,29 @@
+#include "dist/noise_scale.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace lockstep {
+
+constexpr double kDecay = 0.9;  // of the moving averages; the first steps are averaged evenly
+
+const NoiseEstimate& NoiseScale::add(double own_square, int64_t own_samples, double square, int64_t samples) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const double own = static_cast<double>(own_samples), all = static_cast<double>(samples);
+  double sums[3] = {0, 0, 0};  // |g_r|^2, 1 / b_r, ranks with samples
+  if (own_samples > 0) sums[0] = own_square / (own * own), sums[1] = 1 / own, sums[2] = 1;
+  communicator_.all_reduce(sums, ReduceOp::sum);
+  if (sums[2] < 2) return last_ = {kNone, kNone, measured_ == 0 ? kNone : last_.noise_scale};
+
+  const double mean = square / (all * all);
+  last_.trace = (sums[0] / sums[2] - mean) / (sums[1] / sums[2] - 1 / all);
+  last_.gradient_square = mean - last_.trace / all;
+  ++measured_;
+  const double weight = std::max(1 - kDecay, 1 / static_cast<double>(measured_));
+  trace_ += weight * (last_.trace - trace_);
+  gradient_square_ += weight * (last_.gradient_square - gradient_square_);
+  last_.noise_scale = gradient_square_ > 0 ? trace_ / gradient_square_ : kNone;
+  return last_;
+}
+
+}  // namespace lockstep
