@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kNet = R"(
 model:
   layers:
-    - {conv2d: 4, kernel: 3, name: conv}
-    - {batch_norm: , name: bn}
+    - {conv2d: {out: 4, kernel: 3}, name: conv}
+    - {batch_norm: {}, name: bn}
     - relu
     - flatten
     - {linear: 8, name: fc}

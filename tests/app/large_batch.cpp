@@ -116,8 +116,7 @@ TEST_CASE("the noise scale is that of the ranks' gradients and logged at logged 
 TEST_CASE("equal samples on unequal shares have a noise scale of zero") {
   std::vector<std::string> rows{"train.batch_size=4", "log.noise_scale=true", "train.loss=mse",
                                 "model={layers: [{linear: 1}]}", "data.val=null"};
-  rows.emplace_back(
-      "data.train={kind: synthetic, name: constant, samples: 23, values: [2.5]}");
+  rows.emplace_back("data.train={kind: synthetic, name: constant, samples: 23, values: [2.5]}");
   const TrainingRun run = train_text(kNet, 3, rows, 60);
   REQUIRE_MESSAGE(run.outcome.exit_code == 0, run.outcome.output);
   const auto steps = run.of("step");
