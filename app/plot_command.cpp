@@ -13,7 +13,7 @@ namespace {
 // The second panel shows the last part of the runs, where curves that only look alike would come apart.
 Panel zoomed(const Panel& whole, double from) {
   Panel zoom = whole;
-  zoom.title = fmt::format("from step {:g}", from);
+  zoom.title = fmt::format("from step {:.0f}", from);
   for (Curve& curve : zoom.curves) std::erase_if(curve.points, [&](const auto& point) { return point.first < from; });
   return zoom;
 }

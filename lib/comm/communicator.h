@@ -26,11 +26,21 @@ class Communicator {
   virtual Buffer allocate(size_t bytes) = 0;
   // In place: values[i] = sum over ranks in rank order, ((r0 + r1) + r2) + ..., in float.
   virtual void all_reduce_sum(std::span<float> values) = 0;
+  // The same sums, taken out of the way of what is being computed. start_sum: these values are final, and from here to
+  // finish_sums nobody else may touch them. poll_sums: does what can be done without waiting. finish_sums: returns when
+  // all started sums are done. All ranks start the same sums in the same order, with no other collective between. By
+  // default all of it happens in finish_sums.
+  virtual void start_sum(std::span<float> values) { waiting_sums_.push_back(values); }
+  virtual void poll_sums() {}
+  virtual void finish_sums();
   virtual void all_reduce(std::span<double> values, ReduceOp op) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // The bytes of every rank, indexed by rank; lengths may differ.
   virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
   virtual void barrier() = 0;
+
+ private:
+  std::vector<std::span<float>> waiting_sums_;
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
-// Batch normalisation over the ranks: the sums that synchronised statistics need, and how replicas agree on running
-// statistics that each has tracked on its own samples.
+// Batch normalisation over the ranks: whose samples the statistics are of, and the sums that synchronised ones need.
+// Those sums come in the midst of forward and backward, so buckets must not be launched during backward
+// (comm/communicator.h: no other collective between start_sum and finish_sums).
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 
 #include "backend/statistics_reducer.h"
 #include "comm/communicator.h"
-#include "nn/parameter_store.h"
 
 namespace lockstep {
 
 // rank0: statistics of the rank's own samples, evaluation with rank 0's running ones (as PyTorch's DDP).
-// average: the same, evaluation with the mean over ranks. sync: statistics of all ranks' samples (as SyncBatchNorm).
+// average: the same, evaluation with their mean over ranks (running_statistics.h). sync: statistics of all ranks'
+// samples (as SyncBatchNorm).
 enum class BatchNormPolicy { rank0, average, sync };
 BatchNormPolicy parse_batch_norm_policy(std::string_view name);  // throws Error naming the known ones
 
@@ -29,11 +30,5 @@ class CommunicatorReducer final : public StatisticsReducer {
   Communicator& communicator_;
   int64_t calls_ = 0;
 };
-
-// Makes the model's buffers the same on all ranks, before evaluation (collective; nothing happens without buffers).
-// average: every rank counts equally, however many samples it had, also the ranks' variances (what lies between the
-// ranks' means is not in them, as it is not in any batch that a rank saw); num_batches_tracked is the largest. sync:
-// they are the same already.
-void agree_on_buffers(BatchNormPolicy policy, ParameterStore& store, Communicator& communicator);
 
 }  // namespace lockstep

@@ -4,20 +4,38 @@
 
 namespace lockstep {
 
-GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& communicator, const BucketCaps& caps,
-                                           bool sync)
+// A single bucket is complete when backward ends: there is nothing to launch it beside.
+GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& communicator, const OptimizerOps& ops,
+                                           const SyncSettings& settings)
     : store_(store),
       communicator_(communicator),
-      buckets_(plan_buckets(store, caps)),
-      sync_(sync && communicator.size() > 1) {}
+      ops_(ops),
+      buckets_(plan_buckets(store, settings.caps)),
+      bucket_of_(store.parameters().size()),
+      missing_(buckets_.size()),
+      sync_(settings.sync && communicator.size() > 1),
+      overlap_(settings.overlap && sync_ && buckets_.size() > 1),
+      factor_(settings.average_ranks ? static_cast<float>(1.0 / communicator.size()) : 1.0f) {
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    for (const ParameterId id : buckets_[bucket].members) bucket_of_[static_cast<size_t>(id)] = bucket;
+}
 
 void GradientSynchronizer::begin_micro_step(int index, int count) {
   last_micro_step_ = index + 1 == count;
-  ready_ = 0;
+  ready_ = launched_ = 0;
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) missing_[bucket] = buckets_[bucket].members.size();
 }
 
-void GradientSynchronizer::on_ready(ParameterId) {
-  if (last_micro_step_) ++ready_;
+void GradientSynchronizer::on_ready(ParameterId id) {
+  if (!last_micro_step_) return;
+  ++ready_;
+  if (!overlap_) return;
+  --missing_[bucket_of_[static_cast<size_t>(id)]];
+  while (launched_ < buckets_.size() && missing_[launched_] == 0) {
+    launch();
+    ++launched_early_;
+  }
+  communicator_.poll_sums();
 }
 
 void GradientSynchronizer::finish() {
@@ -26,10 +44,21 @@ void GradientSynchronizer::finish() {
     throw_error("backward finished {} of {} gradients", ready_, store_.parameters().size());
   last_micro_step_ = false;
   if (!sync_) return;
-  for (const Bucket& bucket : buckets_) {
-    communicator_.all_reduce_sum(store_.gradients().subspan(bucket.offset, bucket.count));
-    ++all_reduces_;
+  while (launched_ < buckets_.size()) launch();
+  if (overlap_) communicator_.finish_sums();
+}
+
+void GradientSynchronizer::launch() {
+  const Bucket& bucket = buckets_[launched_++];
+  const auto gradients = store_.gradients().subspan(bucket.offset, bucket.count);
+  if (observer_ != nullptr) observer_->before_sum(gradients);
+  if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+  if (overlap_) {
+    communicator_.start_sum(gradients);
+  } else {
+    communicator_.all_reduce_sum(gradients);
   }
+  ++all_reduces_;
 }
 
 }  // namespace lockstep

@@ -1,11 +1,27 @@
 #include "dist/noise_scale.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace lockstep {
 
 constexpr double kDecay = 0.9;  // of the moving averages; the first steps are averaged evenly
+
+void NoiseScale::begin_step(bool measured) {
+  measured_step_ = measured;
+  own_square_ = 0;
+}
+
+void NoiseScale::before_sum(std::span<const float> bucket) {
+  if (measured_step_) own_square_ += ops_.sum_of_squares(bucket.size(), bucket.data());
+}
+
+void NoiseScale::end_step(std::span<const float> gradients, int64_t own_samples, int64_t samples, bool divided) {
+  if (!measured_step_) return;
+  const double divisor = divided ? static_cast<double>(samples) : 1, square = divisor * divisor;
+  add(own_square_ * square, own_samples, ops_.sum_of_squares(gradients.size(), gradients.data()) * square, samples);
+}
 
 const NoiseEstimate& NoiseScale::add(double own_square, int64_t own_samples, double square, int64_t samples) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -18,6 +34,8 @@ const NoiseEstimate& NoiseScale::add(double own_square, int64_t own_samples, dou
   const double mean = square / (all * all);
   last_.trace = (sums[0] / sums[2] - mean) / (sums[1] / sums[2] - 1 / all);
   last_.gradient_square = mean - last_.trace / all;
+  if (!std::isfinite(last_.trace) || !std::isfinite(last_.gradient_square))
+    return last_;  // sums[0] and square tell all
   ++measured_;
   const double weight = std::max(1 - kDecay, 1 / static_cast<double>(measured_));
   trace_ += weight * (last_.trace - trace_);

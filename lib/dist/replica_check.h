@@ -20,7 +20,8 @@ void broadcast_buffers(ParameterStore& store, Communicator& communicator);
 // nonsense.
 void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator);
 
-// Throws when the parameters' bits differ between ranks, naming the parameter and the rank.
-void check_parameters_equal(const ParameterStore& store, Communicator& communicator);
+// Throws on all ranks when the parameters' bits differ between them, naming the first parameter that differs and the
+// first rank that differs in it from rank 0. `steps`: how many were done, for the message.
+void check_parameters_equal(const ParameterStore& store, Communicator& communicator, int64_t steps);
 
 }  // namespace lockstep

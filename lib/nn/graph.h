@@ -47,8 +47,6 @@ class Graph {
   void forward_empty();
   void backward_empty(bool accumulate, GradientListener& listener);
 
-  const std::vector<std::string>& node_names() const { return names_; }
-
  private:
   struct Use {
     int node, input;  // consumer and which of its inputs

@@ -1,6 +1,7 @@
 // An exponential moving average of the weights, evaluated in their place: after every optimizer step
 //   average += (1 - decay) (weights - average),
-// starting from the weights at construction time, without bias correction (Polyak, Juditsky 1992, with a window).
+// starting from the weights at construction time, without bias correction (Polyak, Juditsky 1992, with a window). The
+// running statistics of batch norms are moving averages already and are evaluated as they are.
 #pragma once
 
 #include <functional>

@@ -69,9 +69,11 @@ struct TrainConfig {
   int64_t ignore_index = -100;
   double beta = 1;  // smooth_l1
   std::optional<double> clip_norm, clip_value;
-  double clip_norm_type = 2;  // inf allowed
-  std::optional<double> ema;  // decay of the weights' moving average, which is evaluated in their place
-  std::string where;          // of batch_size or global_batch_size
+  double clip_norm_type = 2;          // inf allowed
+  std::optional<double> ema;          // decay of the weights' moving average, which is evaluated in their place
+  int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
+  std::string on_nonfinite = "stop";  // stop | skip | ignore
+  std::string where;                  // of batch_size or global_batch_size
 };
 
 // A group takes the parameters that match any of `match` (glob on the name, or norm | bias as words); first group wins.
@@ -147,12 +149,15 @@ struct LogConfig {
 };
 
 struct DistributedConfig {
-  std::optional<int64_t> world_size;  // checked against the launch
-  std::string backend = "auto";       // auto | shm | mpi   (serial when there is one rank and auto)
-  bool sync = true;                   // false: replicas drift apart, to show why they must not
-  std::string batch_norm = "rank0";   // rank0 | average | sync
-  double timeout = 120;               // seconds a collective may wait
-  std::string where;                  // of world_size
+  std::optional<int64_t> world_size;           // checked against the launch
+  std::string backend = "auto";                // auto | shm | mpi   (serial when there is one rank and auto)
+  bool sync = true;                            // false: replicas drift apart, to show why they must not
+  std::string average = "samples";             // samples | ranks (PyTorch DDP's mean of the ranks' means)
+  bool overlap = true;                         // launch buckets while backward goes on
+  std::string batch_norm = "rank0";            // rank0 | average | sync
+  double bucket_mb = 25, first_bucket_mb = 1;  // MiB of gradients per all-reduce
+  double timeout = 120;                        // seconds a collective may wait
+  std::string where;                           // of world_size
 };
 
 struct DeviceConfig {

@@ -74,11 +74,11 @@ std::vector<Key> make_keys() {
   keys.push_back(key("adapt_norm_and_bias", &S::adapt_norm_and_bias, flag,
                      "true: the trust ratio of each parameter also for norm layers and biases.")
                      .of({"lars", "lamb"}));
-  keys.push_back(
-      key("lr_reference_batch", &S::lr_reference_batch, between(1, 9007199254740992.0),
-          "The global batch that lr (and the groups' lr) is meant for; another one scales it; null: no scaling. "
-          "Goyal et al.'s warm-up is schedule.warmup with warmup_start_factor reference / global batch.")
-          .also({"base_batch_size", "reference_batch_size"}));
+  keys.push_back(key("lr_reference_batch", &S::lr_reference_batch, between(1, 9007199254740992.0),
+                     "The global batch that lr (and the groups' lr) is meant for; another one scales it (eta_min and "
+                     "min_lr stay); null: no scaling. "
+                     "Goyal et al.'s warm-up is schedule.warmup with warmup_start_factor reference / global batch.")
+                     .also({"base_batch_size", "reference_batch_size"}));
   keys.push_back(key("lr_scaling", &S::lr_scaling, one_of({"linear", "sqrt"}),
                      "With lr_reference_batch: lr times the ratio of the batches, or its square root."));
   keys.push_back(key("maximize", &S::maximize, flag, "Steps up the gradient."));

@@ -84,9 +84,19 @@ const Schema& distributed_schema() {
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
          key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
-             "Batch statistics: rank0: of the own samples, rank 0's running ones evaluate; average: their mean over "
-             "ranks does; sync: of all ranks' samples.")
+             "Batch statistics: rank0: of the own samples, rank 0's running ones evaluate; average: the mean of the "
+             "ranks' running ones does, weighted by samples; sync: of all ranks' samples (overlap is off then).")
              .also({"sync_batch_norm", "sync_bn"}),
+         key("average", &S::average, one_of({"samples", "ranks"}),
+             "samples: the gradient is the sum over all samples, divided once; ranks: the mean of the ranks' own "
+             "means, as PyTorch's DDP (they differ where ranks or micro-steps have unequal numbers of samples)."),
+         key("overlap", &S::overlap, anything(),
+             "true: a bucket's all-reduce starts while backward goes on; false: all of them after it. Same bits."),
+         key("bucket_mb", &S::bucket_mb, between(0, 1 << 20),
+             "MiB of gradients per all-reduce; a parameter is never split. 0: a bucket per parameter.")
+             .also({"bucket_cap_mb", "bucket_size"}),
+         key("first_bucket_mb", &S::first_bucket_mb, between(0, 1 << 20),
+             "The same for the bucket that is complete first, which should start early."),
          key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
     made.finish = [](void* object, const MapView& view) {
       auto& distributed = *static_cast<S*>(object);

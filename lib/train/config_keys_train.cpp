@@ -71,6 +71,19 @@ std::vector<Key> clip_keys() {
   return keys;
 }
 
+std::vector<Key> guard_keys() {
+  using S = TrainConfig;
+  std::vector<Key> keys;
+  keys.push_back(key("on_nonfinite", &S::on_nonfinite, one_of({"stop", "skip", "ignore"}),
+                     "NaN or infinity: stop: the run ends at the next logged step or end of an epoch, naming rank, "
+                     "step and rows; skip: all ranks leave out the update (checked every step, which costs an "
+                     "all-reduce); ignore: goes on.")
+                     .also({"terminate_on_nan", "detect_anomaly", "skip_nan"}));
+  keys.push_back(key("replica_check", &S::replica_check, between(0, 9007199254740992.0),
+                     "Every so many steps compares the bits of all parameters over the ranks; 0: at the end only."));
+  return keys;
+}
+
 }  // namespace
 
 const Schema& train_schema() {
@@ -78,7 +91,7 @@ const Schema& train_schema() {
     Schema made;
     made.doc = "The training loop.";
     made.defaults = std::make_shared<TrainConfig>();
-    for (auto group : {batch_keys, loss_keys, clip_keys}) {
+    for (auto group : {batch_keys, loss_keys, clip_keys, guard_keys}) {
       for (Key& key : group()) made.keys.push_back(std::move(key));
     }
     discriminate(made, "loss", &TrainConfig::loss);

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
+#include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
@@ -50,10 +51,16 @@ void Trainer::build() {
   if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
-  if (parse_batch_norm_policy(config_.distributed.batch_norm) == BatchNormPolicy::sync && communicator_.size() > 1)
-    batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_,
-                                       batch_statistics_.get());
+  average_ranks_ = config_.distributed.average == "ranks";
+  const ModelSpec model = model_spec(config_);
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model, train_data_->sample_shape());
+  const BatchNormPolicy policy = parse_batch_norm_policy(config_.distributed.batch_norm);
+  const bool across_ranks = policy == BatchNormPolicy::sync && communicator_.size() > 1 && !norms.empty();
+  if (const std::string text = one_value_text(plan_, norms, across_ranks); !text.empty()) throw_error("{}", text);
+  if (across_ranks) batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
+  network_ =
+      std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_, batch_statistics_.get());
+  running_statistics_ = std::make_unique<RunningStatistics>(policy, network_->store(), communicator_);
 }
 
 void Trainer::build_on_parameters() {
@@ -61,8 +68,11 @@ void Trainer::build_on_parameters() {
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
+  SyncSettings sync = sync_settings(config_.distributed);
+  if (batch_statistics_)
+    sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
   synchronizer_ =
-      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, BucketCaps{}, config_.distributed.sync);
+      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(), sync);
   OptimizerSettings settings = resolve(optimizer_settings(config_));
   const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
   if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
@@ -72,10 +82,9 @@ void Trainer::build_on_parameters() {
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
   if (config_.log.noise_scale) {
-    if (!config_.distributed.sync) throw_error("log.noise_scale: needs distributed.sync: true");
-    if (weight_per_sample_ == 0)
-      throw_error("log.noise_scale: needs samples of equal weight (no class weights, no ignored labels)");
-    noise_scale_ = std::make_unique<NoiseScale>(communicator_);
+    check_noise_scale(config_, weight_per_sample_);
+    noise_scale_ = std::make_unique<NoiseScale>(communicator_, backend_.optimizer_ops());
+    synchronizer_->observe(noise_scale_.get());
   }
   if (config_.train.ema)
     average_ =
@@ -92,6 +101,9 @@ void Trainer::build_on_parameters() {
   if (val_data_)
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
                                              config_.eval.batch_size);
+  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
+  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
+                                                 static_cast<size_t>(most_rows));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -119,7 +131,10 @@ RunResult Trainer::run() {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
-  if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_);
+  if (config_.distributed.sync) {
+    running_statistics_->agree();
+    check_parameters_equal(network_->store(), communicator_, step_);
+  }
   result.steps = step_;
   log_.finish(step_, seconds_since(start));
   return result;
@@ -133,14 +148,16 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   for (int64_t k = 0; k < steps; ++k) {
     train_step(k);
     result.samples += plan_.epoch().step_samples(k);
+    if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
   }
-  double sums[2] = {epoch_sums_.loss, epoch_sums_.weight};
+  double sums[3] = {epoch_sums_.loss, epoch_sums_.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   result.train_loss = sums[0] / sums[1];
+  nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   result.seconds = seconds_since(start) - evaluation_seconds_;
-  learning_rate_->observe_epoch(result.train_loss);
+  if (sums[1] > 0) learning_rate_->observe_epoch(result.train_loss);
   if (evaluation_due_after_epoch(epoch)) evaluate(result);
   return result;
 }
@@ -155,12 +172,12 @@ void Trainer::begin_epoch(int64_t epoch) {
 
 void Trainer::train_step(int64_t step_in_epoch) {
   const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
-  const int64_t samples = samples_of_step(step_in_epoch);
-  const double scale = mean_ && weight_per_sample_ > 0 ? 1 / (static_cast<double>(samples) * weight_per_sample_) : 1;
   window_ = {};
   window_indices_.clear();
   bool accumulate = false;
   int64_t own_samples = 0;
+  nonfinite_->begin_step();
+  if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   for (int64_t i = 0; i < micro_steps; ++i) {
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
@@ -171,25 +188,21 @@ void Trainer::train_step(int64_t step_in_epoch) {
       accumulate = true;
       continue;
     }
-    const LossSums sums = micro_step(batch, i, scale, accumulate);
+    nonfinite_->add_rows(batch.rows);
+    const LossSums sums = micro_step(batch, i, step_in_epoch, accumulate);
     window_.loss += sums.loss, window_.weight += sums.weight;
     accumulate = true;
     own_samples += batch.count;
   }
   if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
-  const bool measure_noise = noise_scale_ && log_due_after(step_ + 1);
-  const double own_square = measure_noise ? gradient_square() : 0;  // before the ranks are summed
   synchronizer_->finish();
-  if (measure_noise) {
-    const double unscale = mean_ ? static_cast<double>(samples) : 1;  // the arena holds the sum divided by the samples
-    noise_scale_->add(own_square * unscale * unscale, own_samples, gradient_square() * unscale * unscale, samples);
-  }
-  if (mean_ && weight_per_sample_ == 0) divide_by_global_weight();
-  gradient_norm_ = clip();
+  running_statistics_->trained_on(own_samples);
+  if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
+    noise_scale_->end_step(network_->store().gradients(), own_samples, plan_.epoch().step_samples(step_in_epoch),
+                           mean_);
+  nonfinite_->observe(step_, window_.loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
-  optimizer_->step(network_->store().values(), network_->store().gradients());
-  if (average_) average_->update();
-  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+  if (!nonfinite_->skip(step_, backend_.optimizer_ops())) update();
   samples_since_log_ += plan_.epoch().step_samples(step_in_epoch);
   ++step_;
 }
@@ -201,7 +214,25 @@ void Trainer::empty_micro_step(bool accumulate) {
   graph.backward_empty(accumulate, *synchronizer_);
 }
 
-LossSums Trainer::micro_step(const Batch& batch, int64_t index, double scale, bool accumulate) {
+void Trainer::update() {
+  if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
+  gradient_norm_ = clip();
+  optimizer_->step(network_->store().values(), network_->store().gradients());
+  if (average_) average_->update();
+  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+}
+
+// distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its
+// own mean, divided by the micro-steps of the window (the scripts' loss / accumulate), whatever their sizes.
+double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
+  if (!mean_) return 1;
+  const auto micro_steps = static_cast<double>(plan_.epoch().window_size(step_in_epoch));
+  if (weight_per_sample_ == 0) return average_ranks_ ? micro_steps : 1;
+  if (average_ranks_) return micro_steps * static_cast<double>(batch) * weight_per_sample_;
+  return static_cast<double>(samples_of_step(step_in_epoch)) * weight_per_sample_;
+}
+
+LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate) {
   Bound& bound = this->bound(batch.count);
   Graph& graph = *bound.graph;
   const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(communicator_.rank()),
@@ -211,7 +242,11 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t index, double scale, bo
   const TensorView target = batch.labels != nullptr
                                 ? TensorView{batch.labels, {Shape{batch.count}, 1, DType::i64}}
                                 : TensorView{batch.targets, {Shape{batch.count, train_data_->target_width()}}};
+  const double scale = 1 / denominator(step_in_epoch, batch.count);
   const LossSums sums = bound.loss->forward_backward(graph.output(), target, scale, graph.output_gradient());
+  if (average_ranks_ && mean_ && weight_per_sample_ == 0 && sums.weight > 0)  // the weights are known only now
+    backend_.optimizer_ops().scale(static_cast<size_t>(graph.output().numel()), graph.output_gradient(),
+                                   static_cast<float>(1 / sums.weight));
   graph.backward(accumulate, *synchronizer_);
   return sums;
 }
@@ -234,13 +269,6 @@ int64_t Trainer::samples_of_step(int64_t step_in_epoch) const {
   for (int64_t i = 0; i < epoch.window_size(step_in_epoch); ++i)
     samples += epoch.local_count(communicator_.rank(), first + i);
   return samples;
-}
-
-double Trainer::gradient_square() const {
-  double sum = 0;
-  for (const ParameterRange& slice : slices_)
-    sum += backend_.optimizer_ops().sum_of_squares(slice.count, network_->store().gradients().data() + slice.offset);
-  return sum;
 }
 
 // Returns the gradient norm before clipping, or -1 when nobody asked.

@@ -17,6 +17,7 @@
 #include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
 #include "dist/noise_scale.h"
+#include "dist/running_statistics.h"
 #include "nn/network.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
@@ -24,6 +25,7 @@
 #include "train/config.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
+#include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/run_log.h"
 
@@ -69,14 +71,16 @@ class Trainer {
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
+  double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
   void empty_micro_step(bool accumulate);
-  LossSums micro_step(const Batch& batch, int64_t index, double scale, bool accumulate);
+  LossSums micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate);
+  void update();
   void divide_by_global_weight();
   double clip();
-  double gradient_square() const;
   // trainer_log.cpp: what is told, and when.
   bool log_due() const { return log_due_after(step_); }  // after the step just done
   bool log_due_after(int64_t steps) const;
+  bool replica_check_due() const;
   bool evaluation_due_after_step() const;
   bool evaluation_due_after_epoch(int64_t epoch) const;
   void log_step(int64_t step_in_epoch);
@@ -95,8 +99,10 @@ class Trainer {
   int64_t batch_size_ = 0;
   std::string arithmetic_;
   DataPlan plan_;
-  std::unique_ptr<CommunicatorReducer> batch_statistics_;  // of all ranks; null: each rank's own
+  std::unique_ptr<CommunicatorReducer>
+      batch_statistics_;  // of all ranks; null: each rank's own, or one rank, or no batch norm
   std::unique_ptr<Network> network_;
+  std::unique_ptr<RunningStatistics> running_statistics_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LearningRate> learning_rate_;
@@ -104,11 +110,13 @@ class Trainer {
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<BatchLoader> loader_;
+  std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
   std::vector<ParameterRange> slices_;  // what clipping takes norms over
   bool mean_ = true;                    // train.reduction
+  bool average_ranks_ = false;          // distributed.average
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0;

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/error.h"
-#include "dist/batch_norm_sync.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -47,6 +46,10 @@ bool Trainer::log_due_after(int64_t steps) const {
   return (steps - 1) % config_.log.every == 0 || steps == plan_.total_steps();
 }
 
+bool Trainer::replica_check_due() const {
+  return config_.train.replica_check > 0 && step_ % config_.train.replica_check == 0;
+}
+
 bool Trainer::evaluation_due_after_step() const {
   if (!evaluator_) return false;
   const int64_t step = step_ - 1;
@@ -61,7 +64,7 @@ bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
 }
 
 void Trainer::log_step(int64_t step_in_epoch) {
-  double sums[2] = {window_.loss, window_.weight};
+  double sums[3] = {window_.loss, window_.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   const Clock::time_point now = Clock::now();
   const double loss = mean_ ? sums[0] / sums[1] : sums[0];
@@ -78,9 +81,7 @@ void Trainer::log_step(int64_t step_in_epoch) {
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);
-  if (!std::isfinite(loss) && sums[1] > 0)
-    throw_error("the loss is {} at step {} (epoch {}): lower optimizer.lr, or clip with train.clip_norm", loss,
-                step_ - 1, epoch_ + 1);
+  nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   last_log_ = Clock::now();
   samples_since_log_ = 0;
 }
@@ -96,8 +97,7 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 
 void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
-  if (config_.distributed.sync)
-    agree_on_buffers(parse_batch_norm_policy(config_.distributed.batch_norm), network_->store(), communicator_);
+  if (config_.distributed.sync) running_statistics_->agree();
   const AveragedWeights averaged(average_.get());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());

@@ -94,6 +94,14 @@ LossSpec loss_spec(const TrainConfig& config) {
   throw_error("train.loss: unknown loss '{}'", config.loss);
 }
 
+SyncSettings sync_settings(const DistributedConfig& config) {
+  const auto bytes = [](double mb) { return static_cast<size_t>(mb * (1 << 20)); };
+  return {.caps = {.first_bytes = bytes(config.first_bucket_mb), .bytes = bytes(config.bucket_mb)},
+          .sync = config.sync,
+          .overlap = config.overlap,
+          .average_ranks = config.average == "ranks"};
+}
+
 OptimizerSettings optimizer_settings(const Config& config) {
   const OptimizerConfig& c = config.optimizer;
   OptimizerSettings settings{
@@ -143,6 +151,13 @@ double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
   const bool may_ignore =
       loss.ignore_index >= 0 && loss.ignore_index < dataset.classes();  // labels are in [0, classes)
   return loss.class_weights.empty() && !may_ignore ? 1 : 0;
+}
+
+void check_noise_scale(const Config& config, double weight_per_sample) {
+  if (!config.distributed.sync) throw_error("log.noise_scale: needs distributed.sync: true");
+  if (config.distributed.average != "samples") throw_error("log.noise_scale: needs distributed.average: samples");
+  if (weight_per_sample == 0)
+    throw_error("log.noise_scale: needs samples of equal weight (no class weights, no ignored labels)");
 }
 
 void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss) {

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/sampler.h"
 #include "data/settings.h"
+#include "dist/gradient_synchronizer.h"
 #include "nn/network.h"
 #include "optim/optimizer.h"
 #include "train/config.h"
@@ -23,6 +24,7 @@ std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig&
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size);
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation);
 LossSpec loss_spec(const TrainConfig& config);
+SyncSettings sync_settings(const DistributedConfig& config);
 OptimizerSettings optimizer_settings(const Config& config);
 
 // optimizer.lr_reference_batch: every rate of `settings` (resolved) times global_batch / reference, or the root of that
@@ -33,6 +35,10 @@ std::string scale_learning_rates(const Config& config, int64_t global_batch, Opt
 // The loss weight of every sample where it is the same for all (so that the global denominator is known before the
 // forward pass); 0 where it depends on the targets: class weights, ignored labels.
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset);
+
+// log.noise_scale measures means of samples. Throws Error where the gradients are none: unreduced, unequal weights
+// (weight_per_sample: known_weight_per_sample), distributed.average: ranks.
+void check_noise_scale(const Config& config, double weight_per_sample);
 
 // Throws Error unless the network's output suits the data's targets under this loss.
 void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss);

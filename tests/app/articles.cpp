@@ -83,6 +83,16 @@ TEST_CASE("001: first principles on one and two ranks") {
   CHECK(two.of("eval").back()["accuracy"] == 1.0);
 }
 
+TEST_CASE("001 and 003: the mean of the ranks' means as DDP takes it") {
+  const std::vector<std::string> ddp{"distributed.average=ranks"};
+  check_ranks(train("configs/articles/001_first_principles.yaml", 2, ddp), "s1_w2");
+  check_ranks(train("configs/articles/001_four_ranks.yaml", 4, ddp), "s1_w4_f4");
+  const TrainingRun four = train("configs/articles/003_torchrun.yaml", 4, ddp);
+  for (size_t rank = 0; rank < 4; ++rank)
+    check_near(four.rank_losses(rank), golden_run("s3_w4")["ranks"][rank]["losses"].get<std::vector<double>>(), 1e-6);
+  for (double checksum : four.probe("checksum:0.weight", "step")) CHECK(fmt::format("{:.6f}", checksum) == "-4.676729");
+}
+
 TEST_CASE("001: without reshuffling and without synchronisation") {
   const std::string config = "configs/articles/001_first_principles.yaml";
   check_ranks(train(config, 2, {"sampler.reshuffle=false"}), "s1_w2_noset");

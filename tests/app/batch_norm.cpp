@@ -89,3 +89,23 @@ TEST_CASE("batch norm over the ranks needs synchronised gradients") {
   CHECK_NE(refused.outcome.exit_code, 0);
   CHECK_NE(refused.outcome.output.find("distributed.batch_norm needs distributed.sync: true"), std::string::npos);
 }
+
+TEST_CASE("a batch of one value per channel is refused before the first step") {
+  const std::vector<std::string> narrow{
+      "model={layers: [flatten, {linear: 4}, {batch_norm: {}, name: bn9}, {linear: 3}]}", "data.train.samples=13",
+      "train.batch_size=2"};  // shares of 5, 4 and 4
+  const TrainingRun refused = train_text(kNet, 3, narrow, 60);
+  CHECK_NE(refused.outcome.exit_code, 0);
+  CHECK(refused.of("step").empty());
+  const std::string& output = refused.outcome.output;
+  const std::string wanted =
+      "Expected more than 1 value per channel when training, but in step 2 rank 0 has one sample for the batch norm "
+      "'bn9'";
+  const size_t at = output.find(wanted);
+  REQUIRE_MESSAGE(at != std::string::npos, output);
+  CHECK_EQ(output.find(wanted, at + 1), std::string::npos);  // told once
+  CHECK_EQ(output.find("MPI_ABORT"), std::string::npos);
+  std::vector<std::string> dropped = narrow;
+  dropped.emplace_back("sampler.drop_last=true");
+  CHECK_EQ(train_text(kNet, 3, dropped, 60).outcome.exit_code, 0);
+}

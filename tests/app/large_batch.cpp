@@ -99,6 +99,40 @@ TEST_CASE("averaged weights are evaluated and do not touch the training") {
   CHECK_GT(worst(field(averaged, "eval", "loss"), field(plain, "eval", "loss")), 1e-5);
 }
 
+// One weight w, every sample has loss (w - 2.5)^2: what is evaluated is known from the weights that were watched.
+TEST_CASE("the evaluated average is that of a plain loop over the watched weights on 1 and 2 and 3 ranks") {
+  constexpr double kDecay = 0.8;
+  for (const int ranks : {1, 2, 3}) {
+    CAPTURE(ranks);
+    const TrainingRun run = train_text(R"(
+model: {layers: [{linear: {out: 1, bias: false}, name: fc}]}
+data:
+  train: {kind: synthetic, name: constant, samples: 23, values: [2.5]}
+  val: {kind: synthetic, name: constant, samples: 5, values: [2.5]}
+train: {batch_size: 2, epochs: 2, loss: mse, ema: 0.8}
+optimizer: {kind: sgd, lr: 0.1}
+eval: {every: 1 steps}
+log: {every: 1, watch: ["value:fc.weight[0,0]"]}
+device: {threads: 1}
+)",
+                                       ranks, {}, 60);
+    REQUIRE_MESSAGE(run.outcome.exit_code == 0, run.outcome.output);
+    double average = 0;
+    std::vector<double> expected;
+    for (const auto& probe : run.of("probe")) {
+      for (const auto& value : probe["values"]) CHECK_EQ(value, probe["values"][0]);
+      const double weight = probe["values"][0];
+      if (probe["when"] == "after broadcast") average = weight;
+      if (probe["when"] != "step") continue;
+      average = kDecay * average + (1 - kDecay) * weight;
+      expected.push_back((average - 2.5) * (average - 2.5));
+    }
+    CHECK_GE(expected.size(), 8);
+    CHECK_GT(expected.front(), expected.back() + 0.1);
+    CHECK_LE(worst(field(run, "eval", "loss"), expected), 1e-5);
+  }
+}
+
 TEST_CASE("the noise scale is that of the ranks' gradients and logged at logged steps only") {
   const std::vector<std::string> noise{"train.batch_size=4", "log.noise_scale=true", "log.every=3"};
   const TrainingRun two = run(2, noise);
@@ -111,6 +145,23 @@ TEST_CASE("the noise scale is that of the ranks' gradients and logged at logged 
   CHECK_FALSE(plain.of("step")[0].contains("noise_scale"));
   const TrainingRun one = run(1, noise);
   CHECK(one.of("step")[0]["noise_scale"].is_null());  // no second gradient to compare with
+}
+
+TEST_CASE("the noise scale is the same with overlapped buckets and in accumulation windows") {
+  const std::vector<std::string> noise{"train.batch_size=3", "train.accumulate=2", "log.noise_scale=true",
+                                       "distributed.bucket_mb=0", "distributed.first_bucket_mb=0"};
+  std::vector<std::string> off(noise.begin(), noise.begin() + 3);  // one bucket
+  off.emplace_back("distributed.overlap=false");
+  const TrainingRun overlapped = run(3, noise), whole = run(3, off);
+  for (const char* name : {"noise_trace", "noise_gradient_square"})
+    CHECK_LE(worst(field(overlapped, "step", name), field(whole, "step", name)), 1e-6);
+  CHECK_GT(field(whole, "step", "noise_trace").front(), 1e-3);
+}
+
+TEST_CASE("the noise scale refuses gradients that are no means of samples") {
+  const TrainingRun refused = train_text(kNet, 1, {"log.noise_scale=true", "distributed.average=ranks"}, 60);
+  CHECK_NE(refused.outcome.exit_code, 0);
+  CHECK_NE(refused.outcome.output.find("log.noise_scale: needs distributed.average: samples"), std::string::npos);
 }
 
 TEST_CASE("equal samples on unequal shares have a noise scale of zero") {

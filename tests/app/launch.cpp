@@ -18,18 +18,12 @@ data:
 train: {epochs: 1, batch_size: 2}
 )";
 
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 void check_polite(const TrainingRun& run, const std::string& message) {
   CAPTURE(run.outcome.output);
   CHECK_FALSE(run.outcome.timed_out);
   CHECK(run.outcome.seconds < 10);
   CHECK(run.outcome.exit_code == 2);
-  CHECK(count(run.outcome.output, message) == 1);
+  CHECK(run.outcome.count(message) == 1);
   CHECK_FALSE(run.outcome.says("MPI_ABORT"));
 }
 

@@ -2,6 +2,7 @@
 // reference, within what float32 kernels can differ (tests/golden/README.md).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -49,8 +50,10 @@ void check_first_steps(const std::string& config, const nlohmann::json& referenc
   }
 }
 
+// Against one float32 run of somebody else, a single evaluation may stray (a step whose ReLU flipped) and come back;
+// the median over the epoch's evaluations may not.
 struct EpochTolerance {
-  double train_loss, test_loss;
+  double train_loss, test_loss, median_test_loss;
   int correct;
 };
 
@@ -68,18 +71,22 @@ void check_epoch(const std::string& config, const Split& split, const nlohmann::
           tolerance.train_loss);
   }
   REQUIRE(evals.size() == reference["test"].size());
+  std::vector<double> strays;
   for (size_t i = 0; i < evals.size(); ++i) {
+    strays.push_back(std::abs(evals[i]["loss"].get<double>() - reference["test"][i][1].get<double>()));
     CHECK(evals[i]["step"] == reference["test"][i][0]);
-    CHECK(std::abs(evals[i]["loss"].get<double>() - reference["test"][i][1].get<double>()) <= tolerance.test_loss);
+    CHECK(strays.back() <= tolerance.test_loss);
     CHECK(std::abs(evals[i]["correct"].get<int>() - reference["test"][i][2].get<int>()) <= tolerance.correct);
     CHECK(evals[i]["count"] == 10000);
   }
+  std::ranges::nth_element(strays, strays.begin() + std::ssize(strays) / 2);
+  CHECK(strays[strays.size() / 2] <= tolerance.median_test_loss);
 }
 
 void mnist_epoch(const Split& split) {
   check_epoch("configs/articles/004_mnist.yaml", split,
               golden("mnist_curve.json")["mnist"][0]["reference_float64_full_epoch"],
-              {.train_loss = 1.5e-2, .test_loss = 2e-3, .correct = 12});
+              {.train_loss = 1.5e-2, .test_loss = 2e-3, .median_test_loss = 2e-3, .correct = 12});
 }
 
 bool fashion_is_missing() {
@@ -88,10 +95,12 @@ bool fashion_is_missing() {
   return true;
 }
 
-// The reference is one float32 run of PyTorch, itself up to 1.5e-3, 16 and 8e-3 away from an older PyTorch's.
+// There is no float64 reference here: the one there is, a float32 run of PyTorch, is itself up to 1.5e-3, 16 and 8e-3
+// away from an older PyTorch's. Seen as 4 x 2 x 4: one evaluation 3.5e-3 off with Winograd, another 4.6e-3 off with
+// direct convolutions, the medians 1.4e-4 and 2.7e-4, the last ones 1.6e-4 at most.
 void fashion_epoch(const Split& split) {
   check_epoch("configs/articles/004_fashion_mnist.yaml", split, golden("mnist_curve.json")["fashion"][0]["full_epoch"],
-              {.train_loss = 1.5e-2, .test_loss = 2e-3, .correct = 20});
+              {.train_loss = 1.5e-2, .test_loss = 6e-3, .median_test_loss = 1e-3, .correct = 20});
 }
 
 }  // namespace

@@ -21,12 +21,6 @@ Outcome run_ranks(const std::string& how, const std::string& kind) {
   return run_process(mpirun(2, {"env", quiet_sanitizer, COMM_FAILING_RANK, how, kind}), 30);
 }
 
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("a rank that throws inside a loop of reductions ends all ranks with its message" * doctest::timeout(120)) {
@@ -67,13 +61,13 @@ TEST_CASE("a mistake that all ranks see ends with one message and no abort" * do
   CAPTURE(outcome.output);
   CHECK_FALSE(outcome.timed_out);
   CHECK(outcome.exit_code == 3);
-  CHECK(count(outcome.output, "train.epochs: expected a number, found many") == 1);
+  CHECK(outcome.count("train.epochs: expected a number, found many") == 1);
   CHECK_FALSE(outcome.says("MPI_ABORT"));
 }
 
 TEST_CASE("srun without PMIx is refused instead of training alone" * doctest::timeout(60)) {
-  const Outcome outcome =
-      run_process({"env", quiet_sanitizer, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=2", COMM_FAILING_RANK, "polite"}, 30);
+  const Outcome outcome = run_process(
+      {"env", quiet_sanitizer, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=2", COMM_FAILING_RANK, "polite"}, 30);
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code != 0);
   CHECK(outcome.says("MPI size is 1 but the Slurm step has 4 tasks: start with srun --mpi=pmix"));

@@ -7,11 +7,14 @@
 #include <random>
 #include <vector>
 
+#include "backend/cpu/optimizer_ops.h"
 #include "core/error.h"
 
 using namespace lockstep;
 
 namespace {
+
+const CpuOptimizerOps kOps;
 
 // Stands for ranks that have all spoken: an all-reduce of any rank's values gives the prepared sums.
 class PreparedSums final : public Communicator {
@@ -64,7 +67,7 @@ TEST_CASE("the noise scale of known gradients is found for equal and unequal sha
   for (const std::vector<int>& samples : {std::vector<int>{4, 4}, {1, 5, 2}, {8, 0, 3}}) {
     std::mt19937 engine(7);
     PreparedSums ranks;
-    NoiseScale noise(ranks);
+    NoiseScale noise(ranks, kOps);
     int64_t all = 0;
     for (const int count : samples) all += count;
     constexpr size_t kDimensions = 2000;
@@ -85,7 +88,7 @@ TEST_CASE("the noise scale of known gradients is found for equal and unequal sha
 
 TEST_CASE("equal shares give the formula of the paper") {
   PreparedSums ranks;
-  NoiseScale noise(ranks);
+  NoiseScale noise(ranks, kOps);
   // Two ranks of 3 samples: |g_r|^2 = 5 and 7, |g|^2 = 4.
   ranks.sums = {12, 2.0 / 3, 2};
   const NoiseEstimate& estimate = noise.add(5 * 9, 3, 4 * 36, 6);
@@ -96,7 +99,7 @@ TEST_CASE("equal shares give the formula of the paper") {
 
 TEST_CASE("fewer than two ranks with samples give no estimate") {
   PreparedSums ranks;
-  NoiseScale noise(ranks);
+  NoiseScale noise(ranks, kOps);
   ranks.sums = {5, 0.25, 1};
   CHECK(std::isnan(noise.add(80, 4, 80, 4).noise_scale));
   CHECK(std::isnan(noise.last().trace));
@@ -105,4 +108,39 @@ TEST_CASE("fewer than two ranks with samples give no estimate") {
   ranks.sums = {5, 0.25, 1};
   CHECK_EQ(noise.add(80, 4, 80, 4).noise_scale, doctest::Approx(6));  // the last one stands
   CHECK(std::isnan(noise.last().trace));
+}
+
+TEST_CASE("buckets seen before the sum and gradients after it give the estimate") {
+  PreparedSums ranks;
+  NoiseScale noise(ranks, kOps);
+  ranks.sums = {12, 2.0 / 3, 2};  // as above: |g_r|^2 = 5 and 7 with 3 samples each, |g|^2 = 4
+  const std::vector<float> first{3, 0, 0}, second{0, 6}, reduced{12, 0, 0, 0, 0};
+  for (const bool divided : {false, true}) {  // sums of gradients, or those sums divided by all 6 samples
+    std::vector<float> a = first, b = second, g = reduced;
+    if (divided)
+      for (std::vector<float>* values : {&a, &b, &g})
+        for (float& value : *values) value /= 6;
+    noise.begin_step(true);
+    noise.before_sum(a);
+    noise.before_sum(b);
+    noise.end_step(g, 3, 6, divided);
+    CHECK_EQ(noise.last().gradient_square, doctest::Approx(2));
+    CHECK_EQ(noise.last().trace, doctest::Approx(12));
+  }
+  const double before = noise.last().noise_scale;
+  ranks.sums = {};  // nothing may be asked of the ranks
+  noise.begin_step(false);
+  noise.before_sum(first);
+  noise.end_step(reduced, 3, 6, true);
+  CHECK_EQ(noise.last().noise_scale, before);
+}
+
+TEST_CASE("a step that is not finite does not stay in the averages") {
+  PreparedSums ranks;
+  NoiseScale noise(ranks, kOps);
+  ranks.sums = {12, 2.0 / 3, 2};
+  noise.add(45, 3, 144, 6);
+  noise.add(45, 3, NAN, 6);
+  CHECK(std::isnan(noise.last().trace));
+  CHECK_EQ(noise.add(45, 3, 144, 6).noise_scale, doctest::Approx(6));
 }

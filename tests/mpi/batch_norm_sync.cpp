@@ -1,11 +1,12 @@
 // ranks: 1 2 3
 // links: dist
-// Batch normalisation over ranks with unequal and empty shares against the oracle on the whole batch, and how running
-// statistics of different ranks become one.
+// Batch normalisation over ranks with unequal and empty shares against the oracle on the whole batch and against a case
+// worked by hand, and how running statistics of different ranks become one.
 #include "dist/batch_norm_sync.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "backend/cpu/cpu_plans.h"
 #include "comm/factory.h"
 #include "core/error.h"
+#include "dist/running_statistics.h"
 #include "support/golden.h"
 #include "support/oracle.h"
 
@@ -146,10 +148,51 @@ TEST_CASE("a batch that is empty on every rank leaves the running statistics alo
   CHECK_EQ(tracked, 5);
 }
 
-TEST_CASE("running statistics are those of rank 0 or the mean over ranks") {
+// Three zeros on rank 0 and a four on rank 1, where there is one; further ranks have no sample.
+TEST_CASE("shares of three zeros and one four have mean 1 and variance 3 and running variance of 4") {
   const MpiEnvironment env;
   const auto comm = make_communicator("auto", env, 60, nullptr);
-  const double mean_rank = (comm->size() - 1) / 2.0;
+  CommunicatorReducer reducer(*comm);
+  std::vector<float> x, dy;
+  if (comm->rank() == 0) x = {0, 0, 0}, dy = {1, 0, 0};
+  if (comm->rank() == std::min(1, comm->size() - 1)) x.push_back(4), dy.push_back(2);
+  const auto count = static_cast<int64_t>(x.size());
+  const auto plan = make_cpu_batch_norm(
+      {.input = {.shape = Shape{std::max<int64_t>(count, 1), 1}}, .momentum = 1.0, .across_ranks = &reducer});
+  std::vector<float> y(x.size()), dx(x.size());
+  std::vector<double> saved(plan->saved_bytes() / sizeof(double));
+  float mean = 7, var = 7, tracked = 0, dw = 0, db = 0;
+  if (count > 0) {
+    plan->forward(x.data(), nullptr, nullptr, &mean, &var, &tracked, y.data(), saved.data());
+    plan->backward(x.data(), dy.data(), nullptr, dx.data(), &dw, &db, false, saved.data(), nullptr);
+  } else {
+    plan->forward_empty(&mean, &var, &tracked);
+    plan->backward_empty();
+  }
+  CHECK_EQ(mean, doctest::Approx(1));
+  CHECK_EQ(var, doctest::Approx(4));
+  CHECK_EQ(tracked, 1);
+  // xhat = (x - 1) / s with s = sqrt(3 + eps); dx = (dy - mean(dy) - xhat mean(dy xhat)) / s.
+  const double s = std::sqrt(3 + 1e-5), mean_dy = 3.0 / 4, mean_dy_xhat = (1 * -1 + 2 * 3) / s / 4;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double xhat = (x[i] - 1.0) / s;
+    CHECK_EQ(y[i], doctest::Approx(xhat));
+    CHECK_EQ(dx[i], doctest::Approx((dy[i] - mean_dy - xhat * mean_dy_xhat) / s));
+  }
+  double sums[2] = {dw, db};
+  comm->all_reduce(sums, ReduceOp::sum);
+  CHECK_EQ(sums[0], doctest::Approx(4 * mean_dy_xhat));
+  CHECK_EQ(sums[1], doctest::Approx(3));
+}
+
+TEST_CASE("running statistics are those of rank 0 or the mean over ranks by their samples") {
+  const MpiEnvironment env;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  // Of several ranks the first has trained on nothing, the others on 3, 2, ... samples.
+  const auto samples_of = [&](int rank) { return comm->size() == 1 ? 2 : rank == 0 ? 0 : 4 - rank; };
+  double weight = 0, mean_rank = 0;
+  for (int rank = 0; rank < comm->size(); ++rank) weight += samples_of(rank), mean_rank += rank * samples_of(rank);
+  mean_rank /= weight;
   for (const char* policy : {"rank0", "average", "sync"}) {
     CAPTURE(policy);
     ParameterStore store;
@@ -158,10 +201,16 @@ TEST_CASE("running statistics are those of rank 0 or the mean over ranks") {
     store.lay_out({}, Buffer::host);
     for (float& value : store.buffer(mean)) value = 4.0F + static_cast<float>(comm->rank());
     store.buffer(count)[0] = 10.0F + static_cast<float>(comm->rank());
-    agree_on_buffers(parse_batch_norm_policy(policy), store, *comm);
+    RunningStatistics statistics(parse_batch_norm_policy(policy), store, *comm);
+    statistics.trained_on(samples_of(comm->rank()));
     const bool average = policy == std::string("average"), sync = policy == std::string("sync");
-    const double expected = 4 + (average ? mean_rank : sync ? comm->rank() : 0);
-    for (const float value : store.buffer(mean)) CHECK_EQ(value, doctest::Approx(expected));
-    CHECK_EQ(store.buffer(count)[0], 10.0F + static_cast<float>(average ? comm->size() - 1 : sync ? comm->rank() : 0));
+    for (int call = 0; call < 2; ++call) {  // the second changes nothing
+      statistics.agree();
+      const double expected = 4 + (average ? mean_rank : sync ? comm->rank() : 0);
+      for (const float value : store.buffer(mean)) CHECK_EQ(value, doctest::Approx(expected));
+      CHECK_EQ(store.buffer(count)[0], 10.0F + static_cast<float>(average ? comm->size() - 1
+                                                                  : sync  ? comm->rank()
+                                                                          : 0));
+    }
   }
 }

@@ -13,6 +13,7 @@ struct Outcome {
   std::string output;  // stdout and stderr
 
   bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
+  size_t count(const std::string& text) const;  // how often it says it
 };
 
 // Searches PATH; no shell. At the limit the program gets SIGTERM (mpirun then ends its ranks), ten seconds later

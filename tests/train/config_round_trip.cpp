@@ -27,7 +27,8 @@ const std::vector<std::string>& examples() {
       "sampler: {shuffle: false, seed: 3, reshuffle: false, generator: global, uneven: pad, drop_last: true}\n"
       "train: {epochs: 3, max_steps: 51, global_batch_size: 32, accumulate: 4, label_smoothing: 0.1, class_weights: "
       "[1, 0.1],\n"
-      "        ignore_index: -1, clip_norm: 1e-300, clip_norm_type: inf, clip_value: 0.3}\n"
+      "        ignore_index: -1, clip_norm: 1e-300, clip_norm_type: inf, clip_value: 0.3, "
+      "on_nonfinite: skip, replica_check: 100}\n"
       "optimizer: {kind: adamw, lr: 1e-4, weight_decay: 0.01, betas: [0.85, 0.95], eps: 1e-7, amsgrad: true, "
       "decay_norm_and_bias: false, groups: [{match: [norm, 'fc*.weight'], lr: 0.3}, {match: [bias], weight_decay: "
       "0}]}\n"
@@ -37,7 +38,8 @@ const std::vector<std::string>& examples() {
       "eval: {every: 200 steps, batch_size: 10, at_start: true}\n"
       "log: {every: 1, per_rank: true, indices: true, every_micro_step: true, watch: [\"value:0.weight[0,0]\", "
       "checksum:fc1.weight]}\n"
-      "distributed: {world_size: 2, backend: mpi, sync: false, timeout: 2.5}\n"
+      "distributed: {world_size: 2, backend: mpi, sync: false, timeout: 2.5, average: ranks, overlap: false, "
+      "bucket_mb: 0.5, first_bucket_mb: 0}\n"
       "device: {kind: cpu, threads: 2, convolution: winograd, flush_denormals: false}\n",
       "data: {train: {kind: csv, file: x.csv, features: [a, '1', \"\xC3\xA4\"], target: y, header: true}}\n"
       "model:\n"
@@ -106,6 +108,10 @@ TEST_CASE("the printed config has the values of the file") {
   CHECK_EQ(printed.schedule.schedules[0].start_factor, 1.0 / 3);
   CHECK_EQ(printed.log.watch[0], "value:0.weight[0,0]");
   CHECK_EQ(printed.distributed.timeout, 2.5);
+  CHECK_EQ(printed.distributed.average, "ranks");
+  CHECK_EQ(printed.distributed.bucket_mb, 0.5);
+  CHECK_EQ(printed.train.on_nonfinite, "skip");
+  CHECK_EQ(printed.train.replica_check, 100);
 }
 
 TEST_CASE("the printed layers have the values of the file") {

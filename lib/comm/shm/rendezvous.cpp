@@ -56,8 +56,16 @@ void Rendezvous::wait_for(int peer) {
     if (has_posted(peer)) return check_agreement(peer);
     pause_core();
   }
-  wait_slowly(peer);
+  wait_slowly(peer, [this](int r) { return has_posted(r); });
   check_agreement(peer);
+}
+
+void Rendezvous::wait_until(int peer, const std::function<bool(int)>& ready) {
+  for (int spin = 0; spin < spins_; ++spin) {
+    if (ready(peer)) return;
+    pause_core();
+  }
+  wait_slowly(peer, ready);
 }
 
 void Rendezvous::wait_all() {
@@ -65,15 +73,15 @@ void Rendezvous::wait_all() {
     if (peer != rank_) wait_for(peer);
 }
 
-void Rendezvous::wait_slowly(int peer) {
+void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready) {
   const auto start = Clock::now();
-  while (!has_posted(peer)) {
+  while (!ready(peer)) {
     throw_if_aborted();
     const auto waited = Clock::now() - start;
     if (std::chrono::duration<double>(waited).count() > policy_.timeout_seconds) {
       std::vector<int> missing;
       for (int r = 0; r < size(); ++r)
-        if (!has_posted(r)) missing.push_back(r);
+        if (!ready(r)) missing.push_back(r);
       if (missing.empty()) return;
       fail(fmt::format("waited {:g} s in {} #{} for {}", policy_.timeout_seconds, name(current_.kind()), sequence_,
                        name_ranks(missing.data(), static_cast<int>(missing.size()))));
@@ -90,7 +98,11 @@ void Rendezvous::check_agreement(int peer) {
   PhaseLine& line = *lines_[peer];
   const Fingerprint other{Word(line.what[phase_ & 1]).load(std::memory_order_relaxed),
                           Word(line.where[phase_ & 1]).load(std::memory_order_relaxed)};
-  if (other != current_) fail(describe_mismatch(sequence_, rank_, current_, peer, other));
+  check_agreement(sequence_, current_, peer, other);
+}
+
+void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs) {
+  if (theirs != mine) fail(describe_mismatch(sequence, rank_, mine, peer, theirs));
 }
 
 void Rendezvous::throw_if_aborted() const {

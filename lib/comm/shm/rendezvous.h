@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,7 @@ class Rendezvous {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(lines_.size()); }
   uint64_t sequence() const { return sequence_; }  // number of the current collective, from 1
+  const Fingerprint& current() const { return current_; }
 
   // Starts the next collective: its phases will carry this fingerprint.
   void begin(Collective kind, uint64_t count, uint64_t where = 0);
@@ -52,13 +54,17 @@ class Rendezvous {
   void wait_for(int peer);
   void wait_all();
   void sync() { post(), wait_all(); }
+  // Waits, with the same limit and the same ends, until `ready(peer)`: for progress that is counted elsewhere.
+  void wait_until(int peer, const std::function<bool(int)>& ready);
+  // Throws PeerFailure when `theirs` is not what this rank does in collective number `sequence`.
+  void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
   void abort(std::string_view reason);
 
  private:
   bool has_posted(int peer) const;
-  void wait_slowly(int peer);
+  void wait_slowly(int peer, const std::function<bool(int)>& ready);
   void check_agreement(int peer);
   void throw_if_aborted() const;
   [[noreturn]] void fail(const std::string& reason);

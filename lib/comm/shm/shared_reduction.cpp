@@ -12,12 +12,21 @@ constexpr size_t page = 4096;
 constexpr size_t line_floats = 64 / sizeof(float);
 constexpr size_t region_bytes = 2 * SharedReduction::slot_bytes + SharedReduction::staging_bytes;
 
-size_t header_bytes(int size) { return align_up(sizeof(AbortNotice) + size * sizeof(PhaseLine), page); }
+size_t header_bytes(int size) {
+  return align_up(sizeof(AbortNotice) + size * (sizeof(PhaseLine) + sizeof(SumsLine)), page);
+}
 
 std::vector<PhaseLine*> phase_lines(std::byte* memory, int size) {
   std::vector<PhaseLine*> lines;
   for (int r = 0; r < size; ++r)
     lines.push_back(reinterpret_cast<PhaseLine*>(memory + sizeof(AbortNotice) + r * sizeof(PhaseLine)));
+  return lines;
+}
+
+std::vector<SumsLine*> sums_lines(std::byte* memory, int size) {
+  std::byte* first = memory + sizeof(AbortNotice) + size * sizeof(PhaseLine);
+  std::vector<SumsLine*> lines;
+  for (int r = 0; r < size; ++r) lines.push_back(reinterpret_cast<SumsLine*>(first + r * sizeof(SumsLine)));
   return lines;
 }
 
@@ -39,7 +48,9 @@ Slice slice_of(size_t first, size_t count, int rank, int size) {
 size_t SharedReduction::memory_bytes(int size) { return header_bytes(size) + size * region_bytes; }
 
 SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy)
-    : meeting_(phase_lines(memory, size), reinterpret_cast<AbortNotice*>(memory), rank, policy), arrays_(size) {
+    : meeting_(phase_lines(memory, size), reinterpret_cast<AbortNotice*>(memory), rank, policy),
+      background_(sums_lines(memory, size), meeting_),
+      arrays_(size) {
   staging_window_.bytes = staging_bytes;
   for (int r = 0; r < size; ++r) {
     regions_.push_back(memory + header_bytes(size) + r * region_bytes);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/shm/background_sums.h"
 #include "comm/shm/rendezvous.h"
 
 namespace lockstep {
@@ -47,6 +48,9 @@ class SharedReduction {
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
   void barrier();
 
+  // all_reduce_sum of places in windows, while this rank goes on computing; see BackgroundSums.
+  BackgroundSums& background() { return background_; }
+
   uint64_t sequence() const { return meeting_.sequence(); }
   void abort(std::string_view reason) { meeting_.abort(reason); }
 
@@ -57,6 +61,7 @@ class SharedReduction {
   void sum_slices(const SharedWindow& window, size_t first, size_t count);
 
   Rendezvous meeting_;
+  BackgroundSums background_;
   std::vector<std::byte*> regions_;
   SharedWindow staging_window_;
   std::vector<float*> arrays_;

@@ -53,14 +53,39 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
   return Buffer(segment->part(rank_), bytes, release);
 }
 
-void ShmCommunicator::all_reduce_sum(std::span<float> values) {
+const SharedWindow* ShmCommunicator::window_of(std::span<const float> values) const {
   const auto* begin = reinterpret_cast<const std::byte*>(values.data());
   for (const SharedWindow& window : *windows_) {
     const std::byte* mine = window.copies[rank_];
-    if (begin < mine || begin + values.size_bytes() > mine + window.bytes) continue;
-    return reduction_.all_reduce_sum(window, static_cast<size_t>(begin - mine) / sizeof(float), values.size());
+    if (begin >= mine && begin + values.size_bytes() <= mine + window.bytes) return &window;
   }
-  reduction_.all_reduce_sum(values);
+  return nullptr;
+}
+
+size_t ShmCommunicator::offset_in(const SharedWindow& window, std::span<const float> values) const {
+  return static_cast<size_t>(reinterpret_cast<const std::byte*>(values.data()) - window.copies[rank_]) / sizeof(float);
+}
+
+void ShmCommunicator::all_reduce_sum(std::span<float> values) {
+  if (const SharedWindow* window = window_of(values)) {
+    reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size());
+  } else {
+    reduction_.all_reduce_sum(values);
+  }
+}
+
+// An array in no window is in none on any rank (allocate is collective), so all ranks treat it alike.
+void ShmCommunicator::start_sum(std::span<float> values) {
+  if (const SharedWindow* window = window_of(values)) {
+    reduction_.background().start(*window, offset_in(*window, values), values.size());
+  } else {
+    Communicator::start_sum(values);
+  }
+}
+
+void ShmCommunicator::finish_sums() {
+  reduction_.background().finish();
+  Communicator::finish_sums();
 }
 
 }  // namespace lockstep

@@ -32,6 +32,9 @@ class ShmCommunicator final : public Communicator {
   int size() const override { return size_; }
   Buffer allocate(size_t bytes) override;
   void all_reduce_sum(std::span<float> values) override;
+  void start_sum(std::span<float> values) override;
+  void poll_sums() override { reduction_.background().poll(); }
+  void finish_sums() override;
   void all_reduce(std::span<double> values, ReduceOp op) override { reduction_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { reduction_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
@@ -40,6 +43,8 @@ class ShmCommunicator final : public Communicator {
   void barrier() override { reduction_.barrier(); }
 
  private:
+  const SharedWindow* window_of(std::span<const float> values) const;                 // null: in none
+  size_t offset_in(const SharedWindow& window, std::span<const float> values) const;  // floats
   mpi::OwnedComm node_;
   int rank_, size_;
   ShmOptions options_;
