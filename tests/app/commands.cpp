@@ -48,7 +48,8 @@ TEST_CASE("plan warns where a batch norm would see one value per channel") {
   const auto plan = [](const std::string& policy) {
     return run_lockstep({"plan", kArticles + "000_all_reduce.yaml", "--world-size", "1,4", "--set",
                          "model={layers: [{linear: 4}, {batch_norm: {}, name: bn7}, {linear: 2}]}", "--set",
-                         "train.batch_size=3", "--set", "distributed.batch_norm=" + policy});
+                         "train.batch_size=3", "--set", "train.max_steps=null", "--set",
+                         "distributed.batch_norm=" + policy});
   };
   const Outcome own = plan("rank0"), across = plan("sync");  // 16 samples: the last batches are of one
   CAPTURE(own.output);

@@ -111,7 +111,7 @@ data:
   val: {kind: synthetic, name: constant, samples: 5, values: [2.5]}
 train: {batch_size: 2, epochs: 2, loss: mse, ema: 0.8}
 optimizer: {kind: sgd, lr: 0.1}
-eval: {every: 1 steps}
+eval: {every: 1 steps, at_start: true}
 log: {every: 1, watch: ["value:fc.weight[0,0]"]}
 device: {threads: 1}
 )",
