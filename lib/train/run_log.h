@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "dist/noise_scale.h"
+#include "train/best_model.h"
+#include "train/evaluator.h"
 
 namespace lockstep {
 
@@ -32,10 +34,16 @@ struct StepRecord {
 
 struct EvalRecord {
   int64_t step = 0, epoch = 0;
-  double loss = 0, accuracy = -1;  // accuracy negative: not a classification
-  int64_t correct = 0, count = 0;
-  std::vector<int64_t> shard_sizes;
+  const Metrics& metrics;
   double seconds = 0;
+  bool best = false;  // so far
+};
+
+struct EndRecord {
+  int64_t steps = 0;
+  double seconds = 0;
+  bool stopped_early = false;
+  std::optional<BestMetric> best;  // with a validation
 };
 
 class RunLog {
@@ -47,7 +55,7 @@ class RunLog {
   void step(const StepRecord& record);
   void eval(const EvalRecord& record);
   void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
-  void finish(int64_t steps, double seconds);
+  void finish(const EndRecord& record);
 
  private:
   void write(const nlohmann::json& event);

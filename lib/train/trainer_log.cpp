@@ -77,7 +77,8 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .samples = plan_.epoch().step_samples(step_in_epoch),
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
                     .gradient_norm = gradient_norm_};
-  if (noise_scale_) record.noise = noise_scale_->last();
+  if (noise_scale_ && log_due())
+    record.noise = noise_scale_->last();  // of this step, not of one long before an early stop
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);
@@ -101,15 +102,11 @@ void Trainer::evaluate(EpochResult& result) {
   const AveragedWeights averaged(average_.get());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
-  log_.eval({.step = step_ - 1,
-             .epoch = epoch_,
-             .loss = metrics.loss,
-             .accuracy = metrics.accuracy(),
-             .correct = metrics.correct,
-             .count = metrics.count,
-             .shard_sizes = metrics.shard_sizes,
-             .seconds = seconds});
+  const Verdict verdict = judge_->judge(metrics, step_ - 1);
+  log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
   learning_rate_->observe_validation(metrics);
+  evaluated_ = true;
+  stopped_ = verdict.stop;
   result.validation = metrics;
   evaluation_seconds_ += seconds;
   last_log_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
