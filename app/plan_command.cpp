@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "core/error.h"
+#include "train/batch_norm_plan.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -15,7 +16,7 @@ Generator after_initialisation(const Config& config, Generator generator, const 
   if (config.sampler.generator != "global") return generator;
   if (config.data.val) make_dataset(config, *config.data.val, 0, generator);
   const std::unique_ptr<Backend> backend = make_cpu_backend({});
-  Network network(model_spec(config), train.sample_shape(), *backend, 1);
+  Network network(model_spec(config), train.sample_shape(), *backend, 2);  // a batch norm refuses 1
   network.lay_out(Buffer::host);
   network.initialize(generator);
   return generator;
@@ -35,6 +36,12 @@ int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
       report += plan_report(spec(world_size), std::span(&world_size, 1), sampler) + "\n";
   } else {
     report = plan_report(spec(world_sizes[0]), world_sizes, sampler);
+  }
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model_spec(config), train->sample_shape());
+  for (const int64_t world_size : world_sizes) {
+    const bool across_ranks = config.distributed.batch_norm == "sync" && world_size > 1;
+    if (const std::string text = one_value_text(DataPlan(spec(world_size)), norms, across_ranks); !text.empty())
+      report += fmt::format("WARNING world_size {}: {}\n", world_size, text);
   }
   std::fputs(report.c_str(), stdout);
   return kSuccess;

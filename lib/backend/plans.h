@@ -52,12 +52,17 @@ class Pool2dPlan : public Plan {
 };
 
 // Per-channel normalisation. weight, bias: [C] or null without affine. running_*: [C], updated by training forward.
+// Over several ranks (spec.across_ranks) forward and backward are collective, and dweight, dbias stay sums over the
+// rank's own samples. A rank without samples in a micro-step calls forward_empty and backward_empty in their place:
+// they take part in the sums and in the running statistics. Without across_ranks they do nothing.
 class BatchNormPlan : public Plan {
  public:
   virtual void forward(const float* x, const float* weight, const float* bias, float* running_mean, float* running_var,
                        float* batches_tracked, float* y, void* saved) = 0;
   virtual void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
                         bool accumulate, const void* saved, void* workspace) = 0;
+  virtual void forward_empty(float* running_mean, float* running_var, float* batches_tracked) = 0;
+  virtual void backward_empty() = 0;
 };
 
 class LayerNormPlan : public Plan {

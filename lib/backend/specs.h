@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/statistics_reducer.h"
 #include "backend/weight_format.h"
 #include "core/tensor.h"
 
@@ -57,6 +58,7 @@ struct BatchNormSpec {
   std::optional<double> momentum = 0.1;  // empty: cumulative average
   bool affine = true;
   Phase phase = Phase::training;
+  StatisticsReducer* across_ranks = nullptr;  // training: statistics of all ranks' samples; null: of the input alone
 };
 
 struct LayerNormSpec {  // normalises the trailing `inner` elements of each of `outer` rows

@@ -49,6 +49,8 @@ void GradientSynchronizer::finish() {
   last_micro_step_ = false;
   if (!last_window()) {
     const std::span<float> gradients = store_.gradients();
+    for (const Bucket& bucket : buckets_)
+      if (observer_ != nullptr) observer_->before_sum(gradients.subspan(bucket.offset, bucket.count));
     if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
     partial_sums_->add(gradients);
     ++window_;
@@ -64,6 +66,7 @@ void GradientSynchronizer::finish() {
 void GradientSynchronizer::launch() {
   const Bucket& bucket = buckets_[launched_++];
   const auto gradients = store_.gradients().subspan(bucket.offset, bucket.count);
+  if (observer_ != nullptr) observer_->before_sum(gradients);
   if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
   if (partial_sums_) partial_sums_->complete(gradients, bucket.offset);
   if (!sync_) return;

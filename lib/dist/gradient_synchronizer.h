@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/optimizer_ops.h"
@@ -25,12 +26,20 @@ struct SyncSettings {
   int64_t windows = 1;         // virtual ranks of each rank, a power of two
 };
 
+// Sees this rank's own gradients, final for the window, just before they are summed over the ranks.
+class BucketObserver {
+ public:
+  virtual ~BucketObserver() = default;
+  virtual void before_sum(std::span<const float> bucket) = 0;
+};
+
 class GradientSynchronizer final : public GradientListener {
  public:
   GradientSynchronizer(ParameterStore& store, Communicator& communicator, const OptimizerOps& ops,
                        const SyncSettings& settings);
 
-  void begin_micro_step(int index, int count);  // index of count in the window
+  void observe(BucketObserver* observer) { observer_ = observer; }  // outlives this; null: nobody
+  void begin_micro_step(int index, int count);                      // index of count in the window
   void on_ready(ParameterId id) override;
   // Ends a window. After the last one of the step the gradient arena holds the sum over all (virtual) ranks, the same
   // bits on all; after the others it is scratch. One that had no samples in its window takes part with zeros (the arena
@@ -56,7 +65,8 @@ class GradientSynchronizer final : public GradientListener {
   std::optional<PartialSums> partial_sums_;
   int64_t windows_, window_ = 0;  // in a step
   bool last_micro_step_ = false;
-  size_t ready_ = 0;     // gradients final in this window
+  size_t ready_ = 0;  // gradients final in this window
+  BucketObserver* observer_ = nullptr;
   size_t launched_ = 0;  // buckets of this window
   int64_t all_reduces_ = 0, launched_early_ = 0;
 };

@@ -1,6 +1,6 @@
-// The model's buffers (running means and variances) of each virtual rank that this rank stands for. The graph works on
-// the store's buffers; those of the virtual rank whose turn it is are moved in and out. With one virtual rank a rank
-// nothing is moved.
+// The model's buffers (running means and variances): those of each virtual rank while it trains, and how replicas come
+// to one set of them. The graph works on the store's buffers; where this rank stands for several virtual ranks, those
+// of the one whose turn it is are moved in and out.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/virtual_ranks.h"
 #include "nn/parameter_store.h"
 
@@ -15,25 +16,33 @@ namespace lockstep {
 
 class RunningStatistics {
  public:
-  RunningStatistics(ParameterStore& store, const VirtualRanks& ranks);
+  // The buffers of `store`, which is laid out; all virtual ranks start with what it holds.
+  RunningStatistics(BatchNormPolicy policy, ParameterStore& store, const VirtualRanks& ranks,
+                    Communicator& communicator);
 
-  // All virtual ranks take over what the store holds.
-  void reset();
-  void enter(int64_t piece);  // before the piece's first forward pass
-  void leave(int64_t piece);  // after its last
-
+  void restart();                              // all virtual ranks take over what the store holds
+  void enter(int64_t piece);                   // before the piece's first forward pass of a step
+  void leave(int64_t piece, int64_t samples);  // after its last; so many samples were trained on
   // Of all pieces, to be kept and put back.
   std::span<float> all();
-  // What evaluation and files use, in the store of every rank and for every virtual rank: virtual rank 0's, as
-  // PyTorch's DDP keeps rank 0's. Collective.
-  void agree(Communicator& communicator);
+
+  // Makes the buffers the same on all ranks, before they are evaluated or saved; a second call changes nothing.
+  // Collective; nothing happens without buffers.
+  // rank0: those of (virtual) rank 0. average: the mean over (virtual) ranks, weighted by the samples each has trained
+  // on since the last call, also of their variances (what lies between the ranks' means is not in them, as it is in no
+  // batch that a rank saw); one without samples does not count; num_batches_tracked is the largest. sync: they are the
+  // same already.
+  void agree();
 
  private:
-  std::span<float> of(int64_t piece) { return std::span(kept_).subspan(static_cast<size_t>(piece) * size_, size_); }
+  void average();
+  std::span<float> of(int64_t piece);  // the store's with one virtual rank a rank
 
+  BatchNormPolicy policy_;
   ParameterStore& store_;
-  size_t size_;
-  std::vector<float> kept_;  // empty with one virtual rank a rank: they are the store's
+  Communicator& communicator_;
+  std::vector<float> kept_;       // by piece; empty with one
+  std::vector<int64_t> samples_;  // by piece, since the last agreement
 };
 
 }  // namespace lockstep

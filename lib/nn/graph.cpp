@@ -109,4 +109,20 @@ void Graph::backward(bool accumulate, GradientListener& listener) {
   }
 }
 
+void Graph::forward_empty() {
+  for (Node& self : nodes_) self.layer->forward_empty(self.io);
+}
+
+void Graph::backward_empty(bool accumulate, GradientListener& listener) {
+  for (int i = last(); i >= 0; --i) {
+    Node& self = node(i);
+    if (!self.needs_gradient) continue;
+    self.layer->backward_empty(self.io);
+    for (auto id = self.parameters.rbegin(); id != self.parameters.rend(); ++id) {
+      if (!accumulate) std::ranges::fill(store_.gradient(*id), 0.0f);
+      listener.on_ready(*id);
+    }
+  }
+}
+
 }  // namespace lockstep

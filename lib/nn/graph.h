@@ -22,9 +22,9 @@ class GradientListener {
 class Graph {
  public:
   // Binds `nodes` (made for this graph alone). Parameters are named and added to the store by the first graph of a
-  // network and found there by the later ones; formats are set or obeyed likewise.
+  // network and found there by the later ones; formats are set or obeyed likewise. across_ranks: BindContext's.
   Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
-        ParameterStore& store);
+        ParameterStore& store, StatisticsReducer* across_ranks = nullptr);
 
   int64_t batch() const { return batch_; }
   size_t arena_bytes() const { return arena_bytes_; }
@@ -42,6 +42,10 @@ class Graph {
   float* output_gradient() const { return output_gradient_; }
   // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
   void backward(bool accumulate, GradientListener& listener);
+  // The same for a rank without samples in this micro-step, which any training graph of the network stands for: layers
+  // take part in collectives, gradients are zero, or as they were when accumulating.
+  void forward_empty();
+  void backward_empty(bool accumulate, GradientListener& listener);
 
  private:
   struct Use {
@@ -86,6 +90,7 @@ class Graph {
 
   Backend& backend_;
   ParameterStore& store_;
+  StatisticsReducer* across_ranks_;
   int64_t batch_;
   Phase phase_;
   bool stored_;  // the store was laid out before: formats are given

@@ -37,8 +37,13 @@ std::vector<int> fuse(std::vector<BuiltNode>& built) {
 }  // namespace
 
 Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
-             ParameterStore& store)
-    : backend_(backend), store_(store), batch_(batch), phase_(phase), stored_(store.laid_out()) {
+             ParameterStore& store, StatisticsReducer* across_ranks)
+    : backend_(backend),
+      store_(store),
+      across_ranks_(across_ranks),
+      batch_(batch),
+      phase_(phase),
+      stored_(store.laid_out()) {
   input_desc_.shape = sample.with_front(batch);
   bind_all(nodes);
   share_storage();
@@ -126,7 +131,7 @@ int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sampl
     for (size_t k = 0; k < formats.size(); ++k)
       formats[k] = store_.parameters()[static_cast<size_t>(made.parameters[k])].format;
   }
-  BindContext context{backend_, phase_, input_gradient, descs, stored_, formats};
+  BindContext context{backend_, phase_, input_gradient, descs, stored_, formats, across_ranks_};
   made.binding = layer->bind(context);
   if (!stored_) {
     for (size_t k = 0; k < formats.size(); ++k) store_.set_format(made.parameters[k], formats[k]);

@@ -24,10 +24,11 @@ struct ParameterSpec {
 struct BindContext {
   Backend& backend;
   Phase phase;
-  bool input_gradient;                 // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
-  bool stored;                         // parameters are laid out already: `formats` is binding
-  std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
+  bool input_gradient;                        // false: no gradient of the inputs is wanted (first layer)
+  std::span<const TensorDesc> inputs;         // batch first; channel_block 1 unless accepts_blocked()
+  bool stored;                                // parameters are laid out already: `formats` is binding
+  std::span<WeightFormatPtr> formats;         // one per parameter: set by the first bind, read by later ones
+  StatisticsReducer* across_ranks = nullptr;  // batch statistics are of all ranks' samples; null: of the own
 };
 // ... and tells.
 struct Binding {
@@ -78,6 +79,10 @@ class Layer {
   virtual Binding bind(BindContext& context) = 0;
   virtual void forward(const Io& io) = 0;
   virtual void backward(const Io& io) = 0;  // training phase only
+  // In place of forward and backward on a rank without samples in a micro-step: a layer that speaks with other ranks
+  // takes its part in what they sum. Only io's buffers are valid.
+  virtual void forward_empty(const Io&) {}
+  virtual void backward_empty(const Io&) {}
 };
 using LayerPtr = std::unique_ptr<Layer>;
 

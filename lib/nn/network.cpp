@@ -4,9 +4,10 @@
 
 namespace lockstep {
 
-Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch)
-    : spec_(std::move(spec)), sample_(sample), backend_(backend) {
-  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_);
+Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, StatisticsReducer* across_ranks)
+    : spec_(std::move(spec)), sample_(sample), backend_(backend), across_ranks_(across_ranks) {
+  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_,
+                                       across_ranks_);
   first_ = graph.get();
   graphs_.emplace(std::pair{Phase::training, batch}, std::move(graph));
 }
@@ -26,7 +27,8 @@ Graph& Network::graph(Phase phase, int64_t batch) {
   const std::pair key{phase, batch};
   const auto found = graphs_.find(key);
   if (found != graphs_.end()) return *found->second;
-  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_);
+  auto graph =
+      std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_, across_ranks_);
   fit_arena(*graph);
   return *graphs_.emplace(key, std::move(graph)).first->second;
 }

@@ -33,9 +33,9 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
 
 namespace {
 
-struct Draft {  // two groups in the making: those with the usual weight decay and, apart, norms and biases
-  ParameterGroup decayed, undecayed;
-  std::vector<ParameterId> ids, undecayed_ids;
+struct Draft {  // two groups in the making: the usual one and, apart, norms and biases treated otherwise
+  ParameterGroup usual, apart;
+  std::vector<ParameterId> ids, apart_ids;
 };
 
 class Assignment {
@@ -52,15 +52,17 @@ class Assignment {
       const size_t group = match(id, pattern_hit);
       if (group < rest) group_hit[group] = true;
       if (!parameter(id).trainable) continue;
-      const bool explicit_decay = group < rest && settings_.groups[group].weight_decay.has_value();
-      const bool apart = !settings_.decay_norm_and_bias && !explicit_decay && (norm(id) || is_bias(parameter(id)));
-      (apart ? drafts[group].undecayed_ids : drafts[group].ids).push_back(id);
+      Draft& draft = drafts[group];
+      const bool differs =
+          draft.apart.weight_decay != draft.usual.weight_decay || draft.apart.adapt != draft.usual.adapt;
+      const bool apart = differs && (norm(id) || is_bias(parameter(id)));
+      (apart ? draft.apart_ids : draft.ids).push_back(id);
     }
     check_all_used(pattern_hit, group_hit);
     std::vector<ParameterGroup> groups;
     for (Draft& draft : drafts) {
-      finish(draft.decayed, draft.ids, groups);
-      finish(draft.undecayed, draft.undecayed_ids, groups);
+      finish(draft.usual, draft.ids, groups);
+      finish(draft.apart, draft.apart_ids, groups);
     }
     return groups;
   }
@@ -78,12 +80,13 @@ class Assignment {
   void start(size_t index, Draft& draft) const {
     const bool own = index < settings_.groups.size();
     const ParameterGroupRule rule = own ? settings_.groups[index] : ParameterGroupRule{};
-    draft.decayed.name = own ? fmt::format("group {}", index + 1) : settings_.groups.empty() ? "all" : "the rest";
-    draft.decayed.lr = rule.lr.value_or(settings_.lr.value());
-    draft.decayed.weight_decay = rule.weight_decay.value_or(settings_.weight_decay.value());
-    draft.undecayed = draft.decayed;
-    draft.undecayed.name += " (norm and bias)";
-    draft.undecayed.weight_decay = 0;
+    draft.usual.name = own ? fmt::format("group {}", index + 1) : settings_.groups.empty() ? "all" : "the rest";
+    draft.usual.lr = rule.lr.value_or(settings_.lr.value());
+    draft.usual.weight_decay = rule.weight_decay.value_or(settings_.weight_decay.value());
+    draft.apart = draft.usual;
+    draft.apart.name += " (norm and bias)";
+    if (!settings_.decay_norm_and_bias && !rule.weight_decay) draft.apart.weight_decay = 0;
+    draft.apart.adapt = !adapts_by_parameter(settings_) || settings_.adapt_norm_and_bias;
   }
 
   // The first group with a matching pattern; every pattern is tried, to know which ones match nothing.
@@ -121,7 +124,7 @@ class Assignment {
     if (slices.empty()) return;
     std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     for (const ParameterRange& slice : slices) {
-      if (!group.ranges.empty()) {
+      if (!group.ranges.empty() && !adapts_by_parameter(settings_)) {
         ParameterRange& last = group.ranges.back();
         const size_t end = last.offset + last.count;
         if (slice.offset == (end + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment) {

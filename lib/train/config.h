@@ -79,6 +79,7 @@ struct TrainConfig {
   double beta = 1;  // smooth_l1
   std::optional<double> clip_norm, clip_value;
   double clip_norm_type = 2;          // inf allowed
+  std::optional<double> ema;          // decay of the weights' moving average, which is evaluated in their place
   int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
   std::string on_nonfinite = "stop";  // stop | skip | ignore
   std::optional<EarlyStoppingConfig> early_stopping;
@@ -92,15 +93,19 @@ struct ParameterGroupConfig {
 };
 
 struct OptimizerConfig {
-  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad
+  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad | lars | lamb
   std::optional<double> lr;            // default: PyTorch's for the kind
-  std::optional<double> weight_decay;  // default: 0, adamw 0.01
+  std::optional<double> weight_decay;  // default: 0, adamw and lamb 0.01
   double momentum = 0, dampening = 0;
   bool nesterov = false, maximize = false, amsgrad = false, centered = false;
   double beta1 = 0.9, beta2 = 0.999;
   std::optional<double> eps;  // default: PyTorch's for the kind
   double rho = 0.9, alpha = 0.99, lr_decay = 0, initial_accumulator_value = 0;
   bool decay_norm_and_bias = true;  // false: no weight decay on norms and biases
+  double trust_coefficient = 1e-3;
+  bool adapt_norm_and_bias = false;
+  std::optional<int64_t> lr_reference_batch;  // global batch that lr is for; empty: lr as it is
+  std::string lr_scaling = "linear";          // linear | sqrt
   std::vector<ParameterGroupConfig> groups;
 };
 
@@ -151,6 +156,7 @@ struct LogConfig {
   bool per_rank = false;  // also every rank's local loss
   bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
+  bool noise_scale = false;        // also the gradient noise scale
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 
@@ -160,6 +166,7 @@ struct DistributedConfig {
   bool sync = true;                            // false: replicas drift apart, to show why they must not
   std::string average = "samples";             // samples | ranks (PyTorch DDP's mean of the ranks' means)
   bool overlap = true;                         // launch buckets while backward goes on
+  std::string batch_norm = "rank0";            // rank0 | average | sync
   double bucket_mb = 25, first_bucket_mb = 1;  // MiB of gradients per all-reduce
   double timeout = 120;                        // seconds a collective may wait
   std::string where;                           // of world_size

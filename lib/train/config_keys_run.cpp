@@ -85,6 +85,9 @@ const Schema& log_schema() {
        key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
        key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
        key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
+       key("noise_scale", &S::noise_scale, anything(),
+           "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
+           "reduction: about the largest batch that still pays."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;
@@ -102,6 +105,10 @@ const Schema& distributed_schema() {
              "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
+             "Batch statistics: rank0: of the own samples, rank 0's running ones evaluate; average: the mean of the "
+             "ranks' running ones does, weighted by samples; sync: of all ranks' samples (overlap is off then).")
+             .also({"sync_batch_norm", "sync_bn"}),
          key("average", &S::average, one_of({"samples", "ranks"}),
              "samples: the gradient is the sum over all samples, divided once; ranks: the mean of the ranks' own "
              "means, as PyTorch's DDP (they differ where ranks or micro-steps have unequal numbers of samples)."),
@@ -114,7 +121,10 @@ const Schema& distributed_schema() {
              "The same for the bucket that is complete first, which should start early."),
          key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
     made.finish = [](void* object, const MapView& view) {
-      if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
+      auto& distributed = *static_cast<S*>(object);
+      if (view.has("world_size")) distributed.where = view.at("world_size").str();
+      if (!distributed.sync && distributed.batch_norm != "rank0")
+        view.fail("batch_norm", "needs distributed.sync: true");
     };
     return made;
   }();

@@ -73,6 +73,10 @@ std::vector<Key> clip_keys() {
   keys.push_back(key("clip_value", &S::clip_value, at_least(0), "Clamps every gradient to [-x, x]; null: no."));
   keys.push_back(key("clip_norm_type", &S::clip_norm_type, above(0).with_infinity(),
                      "p of the p-norm for clip_norm; inf: largest."));
+  keys.push_back(key("ema", &S::ema, from_up_to(0, 1),
+                     "Decay of an exponential moving average of the weights, which is evaluated in their place; null: "
+                     "no.")
+                     .also({"ema_decay", "weight_averaging"}));
   return keys;
 }
 

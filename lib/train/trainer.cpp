@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
+#include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
 #include "train/model_digest.h"
 #include "train/plan_report.h"
@@ -55,7 +56,14 @@ void Trainer::build() {
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
   average_ranks_ = config_.distributed.average == "ranks";
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
+  const ModelSpec model = model_spec(config_);
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model, train_data_->sample_shape());
+  const BatchNormPolicy policy = parse_batch_norm_policy(config_.distributed.batch_norm);
+  const bool across_ranks = policy == BatchNormPolicy::sync && communicator_.size() > 1 && !norms.empty();
+  if (const std::string text = one_value_text(plan_, norms, across_ranks); !text.empty()) throw_error("{}", text);
+  if (across_ranks) batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
+  network_ =
+      std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_, batch_statistics_.get());
 }
 
 void Trainer::build_on_parameters() {
@@ -63,13 +71,27 @@ void Trainer::build_on_parameters() {
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
-  synchronizer_ = std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(),
-                                                         sync_settings(config_.distributed, ranks_));
-  const OptimizerSettings settings = resolve(optimizer_settings(config_));
+  SyncSettings sync = sync_settings(config_.distributed, ranks_);
+  if (batch_statistics_)
+    sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
+  synchronizer_ =
+      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(), sync);
+  OptimizerSettings settings = resolve(optimizer_settings(config_));
+  const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
+  if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
+    arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().values().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
+  if (config_.log.noise_scale) {
+    check_noise_scale(config_, weight_per_sample_);
+    noise_scale_ = std::make_unique<NoiseScale>(communicator_, backend_.optimizer_ops(), ranks_.held);
+    synchronizer_->observe(noise_scale_.get());
+  }
+  if (config_.train.ema)
+    average_ =
+        std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
   probes_ = make_probes(config_.log.watch, network_->store());
 
   // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
@@ -85,7 +107,8 @@ void Trainer::build_on_parameters() {
                                              config_.eval.batch_size, config_.eval.metrics);
     judge_ = std::make_unique<ValidationJudge>(config_, evaluator_->metrics(), communicator_);
   }
-  statistics_ = std::make_unique<RunningStatistics>(network_->store(), ranks_);
+  statistics_ = std::make_unique<RunningStatistics>(parse_batch_norm_policy(config_.distributed.batch_norm),
+                                                    network_->store(), ranks_, communicator_);
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
                                                  communicator_, static_cast<size_t>(most_rows * ranks_.held));
@@ -107,7 +130,8 @@ RunResult Trainer::run() {
   log_.start(to_yaml(config_), communicator_.size(), network_->store().total_parameters(), arithmetic_);
   log_probes("before broadcast", false);
   broadcast_model(network_->store(), communicator_);
-  statistics_->reset();
+  statistics_->restart();
+  if (average_) average_->restart();
   log_probes("after broadcast", false);
 
   RunResult result;
@@ -116,12 +140,14 @@ RunResult Trainer::run() {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
-  if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_, step_);
+  if (config_.distributed.sync) {
+    statistics_->agree();
+    check_parameters_equal(network_->store(), communicator_, step_);
+  }
   result.steps = step_;
   result.stopped_early = stopped_ && step_ < plan_.total_steps();
   if (evaluated_) result.best = judge_->best();
   const double seconds = seconds_since(start);
-  if (config_.distributed.sync) statistics_->agree(communicator_);
   log_.finish({.steps = step_,
                .seconds = seconds,
                .stopped_early = result.stopped_early,
@@ -164,7 +190,10 @@ void Trainer::begin_epoch(int64_t epoch) {
 
 void Trainer::train_step(int64_t step_in_epoch) {
   nonfinite_->begin_step();
+  if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   for (int64_t piece = 0; piece < ranks_.held; ++piece) window(piece, step_in_epoch);
+  if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
+    noise_scale_->end_step(network_->store().gradients(), plan_.epoch().step_samples(step_in_epoch), mean_);
   nonfinite_->observe(step_, sum_of_pieces(&Piece::window).loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
   if (!nonfinite_->skip(step_, backend_.optimizer_ops())) update();
@@ -180,19 +209,27 @@ void Trainer::window(int64_t piece, int64_t step_in_epoch) {
   mine.indices.clear();
   statistics_->enter(piece);
   bool accumulate = false;
+  int64_t samples = 0;
   for (int64_t i = 0; i < micro_steps; ++i) {
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
     if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
-    if (batch.count == 0) continue;
+    if (batch.count == 0) {
+      if (batch_statistics_ == nullptr) continue;
+      empty_micro_step(accumulate);
+      accumulate = true;
+      continue;
+    }
     nonfinite_->add_rows(batch.rows);
     const LossSums sums = micro_step(batch, piece, i, step_in_epoch, accumulate);
     mine.window.loss += sums.loss, mine.window.weight += sums.weight;
     accumulate = true;
+    samples += batch.count;
   }
   if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
-  statistics_->leave(piece);
+  statistics_->leave(piece, samples);
   synchronizer_->finish();
+  if (noise_scale_) noise_scale_->end_window(samples);
 }
 
 LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {
@@ -203,10 +240,18 @@ LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {
   return {.loss = sum(&LossSums::loss), .weight = sum(&LossSums::weight)};
 }
 
+// Other ranks sum batch statistics with this one: it takes part, in the same order, with no samples.
+void Trainer::empty_micro_step(bool accumulate) {
+  Graph& graph = *bound(batch_size_).graph;
+  graph.forward_empty();
+  graph.backward_empty(accumulate, *synchronizer_);
+}
+
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   gradient_norm_ = clip();
   optimizer_->step(network_->store().values(), network_->store().gradients());
+  if (average_) average_->update();
   for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }
 

@@ -14,10 +14,13 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/step_order.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
+#include "dist/noise_scale.h"
 #include "dist/running_statistics.h"
 #include "dist/virtual_ranks.h"
 #include "nn/network.h"
+#include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
 #include "train/config.h"
@@ -79,13 +82,15 @@ class Trainer {
   Bound& bound(int64_t count);
   double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
   void window(int64_t piece, int64_t step_in_epoch);
+  void empty_micro_step(bool accumulate);
   LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
   double clip();
   // trainer_log.cpp: what is told, and when.
-  bool log_due() const;  // after the step just done
+  bool log_due() const { return log_due_after(step_); }  // after the step just done
+  bool log_due_after(int64_t steps) const;
   bool replica_check_due() const;
   bool evaluation_due_after_step() const;
   bool evaluation_due_after_epoch(int64_t epoch) const;
@@ -106,11 +111,15 @@ class Trainer {
   std::string arithmetic_;
   VirtualRanks ranks_;
   DataPlan plan_;
+  std::unique_ptr<CommunicatorReducer>
+      batch_statistics_;  // of all ranks; null: each rank's own, or one rank, or no batch norm
   std::unique_ptr<Network> network_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<RunningStatistics> statistics_;
   std::unique_ptr<LearningRate> learning_rate_;
+  std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
+  std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<NonfinitePolicy> nonfinite_;

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/error.h"
-#include "dist/replica_check.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -46,7 +45,9 @@ void unpack(std::span<const std::byte> bytes, std::vector<RankStep>& steps) {
 
 }  // namespace
 
-bool Trainer::log_due() const { return (step_ - 1) % config_.log.every == 0 || step_ == plan_.total_steps(); }
+bool Trainer::log_due_after(int64_t steps) const {
+  return (steps - 1) % config_.log.every == 0 || steps == plan_.total_steps();
+}
 
 bool Trainer::replica_check_due() const {
   return config_.train.replica_check > 0 && step_ % config_.train.replica_check == 0;
@@ -80,6 +81,8 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .samples = plan_.epoch().step_samples(step_in_epoch),
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
                     .gradient_norm = gradient_norm_};
+  if (noise_scale_ && log_due())
+    record.noise = noise_scale_->last();  // of this step, not of one long before an early stop
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);
@@ -98,7 +101,8 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 
 void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
-  if (config_.distributed.sync) statistics_->agree(communicator_);
+  if (config_.distributed.sync) statistics_->agree();
+  const AveragedWeights averaged(average_.get());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   const Verdict verdict = judge_->judge(metrics, step_ - 1);

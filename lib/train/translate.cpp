@@ -1,5 +1,7 @@
 #include "train/translate.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "data/factory.h"
 #include "train/config_batch.h"
@@ -121,10 +123,28 @@ OptimizerSettings optimizer_settings(const Config& config) {
       .lr_decay = c.lr_decay,
       .initial_accumulator_value = c.initial_accumulator_value,
       .decay_norm_and_bias = c.decay_norm_and_bias,
+      .trust_coefficient = c.trust_coefficient,
+      .adapt_norm_and_bias = c.adapt_norm_and_bias,
       .momentum_scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum};
   for (const ParameterGroupConfig& group : c.groups)
     settings.groups.push_back({.match = group.match, .lr = group.lr, .weight_decay = group.weight_decay});
   return settings;
+}
+
+std::string scale_learning_rates(const Config& config, int64_t global_batch, OptimizerSettings& settings) {
+  if (!config.optimizer.lr_reference_batch) return "";
+  if (config.schedule.kind == "one_cycle")
+    throw_error(
+        "optimizer.lr_reference_batch: schedule one_cycle takes its rates from schedule.max_lr; scale that one");
+  const int64_t reference = *config.optimizer.lr_reference_batch;
+  const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
+  const bool root = config.optimizer.lr_scaling == "sqrt";
+  const double factor = root ? std::sqrt(ratio) : ratio, before = settings.lr.value();
+  settings.lr = before * factor;
+  for (ParameterGroupRule& group : settings.groups)
+    if (group.lr) *group.lr *= factor;
+  return fmt::format("lr {:.6g} = {:.6g} x {}{}/{}{} ({})", *settings.lr, before, root ? "sqrt(" : "", global_batch,
+                     reference, root ? ")" : "", config.optimizer.lr_scaling);
 }
 
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
@@ -132,6 +152,13 @@ double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
   const bool may_ignore =
       loss.ignore_index >= 0 && loss.ignore_index < dataset.classes();  // labels are in [0, classes)
   return loss.class_weights.empty() && !may_ignore ? 1 : 0;
+}
+
+void check_noise_scale(const Config& config, double weight_per_sample) {
+  if (!config.distributed.sync) throw_error("log.noise_scale: needs distributed.sync: true");
+  if (config.distributed.average != "samples") throw_error("log.noise_scale: needs distributed.average: samples");
+  if (weight_per_sample == 0)
+    throw_error("log.noise_scale: needs samples of equal weight (no class weights, no ignored labels)");
 }
 
 void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss) {

@@ -27,9 +27,18 @@ LossSpec loss_spec(const TrainConfig& config);
 SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& ranks);
 OptimizerSettings optimizer_settings(const Config& config);
 
+// optimizer.lr_reference_batch: every rate of `settings` (resolved) times global_batch / reference, or the root of that
+// (Goyal et al. 2017, arXiv:1706.02677; Krizhevsky 2014, arXiv:1404.5997). Returns what was done, for people: "lr 0.8 =
+// 0.1 x 256/32 (linear)"; empty where nothing is asked for. Throws Error: one_cycle sets its own rate.
+std::string scale_learning_rates(const Config& config, int64_t global_batch, OptimizerSettings& settings);
+
 // The loss weight of every sample where it is the same for all (so that the global denominator is known before the
 // forward pass); 0 where it depends on the targets: class weights, ignored labels.
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset);
+
+// log.noise_scale measures means of samples. Throws Error where the gradients are none: unreduced, unequal weights
+// (weight_per_sample: known_weight_per_sample), distributed.average: ranks.
+void check_noise_scale(const Config& config, double weight_per_sample);
 
 // Throws Error unless the network's output suits the data's targets under this loss.
 void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss);

@@ -36,6 +36,7 @@ class Ops final : public OptimizerOps {
  public:
   void sgd(const SgdArgs&, size_t, float*, const float*, float*) const override {}
   void adam(const AdamArgs&, size_t, float*, const float*, float*, float*, float*) const override {}
+  void lamb_direction(const LambArgs&, size_t, const float*, const float*, float*, float*, float*) const override {}
   void adadelta(const AdadeltaArgs&, size_t, float*, const float*, float*, float*) const override {}
   void rmsprop(const RmspropArgs&, size_t, float*, const float*, float*, float*, float*) const override {}
   void adagrad(const AdagradArgs&, size_t, float*, const float*, float*) const override {}
@@ -51,6 +52,7 @@ class Ops final : public OptimizerOps {
   }
   void clamp(size_t, float*, float) const override {}
   void fill(size_t, float*, float) const override {}
+  void lerp(size_t, float*, const float*, float) const override {}
 };
 
 // Parameters 0, 1, 2 of 16, 32 and 48 floats, finished in the order 2, 1, 0; a bucket each.
@@ -184,4 +186,36 @@ TEST_CASE("a backward that misses a parameter is an error and not a wait") {
   sync.begin_micro_step(0, 1);
   sync.on_ready(2);
   CHECK_THROWS_WITH(sync.finish(), "backward finished 1 of 3 gradients");
+}
+
+TEST_CASE("an observer sees every bucket once a window and before it is scaled and summed") {
+  struct Seen final : BucketObserver {
+    Calls& calls;
+    explicit Seen(Calls& log) : calls(log) {}
+    void before_sum(std::span<const float> bucket) override {
+      calls.push_back(fmt::format("saw {} of {}", bucket.size(), bucket[0]));
+    }
+  };
+  for (const bool overlap : {false, true}) {
+    Bench bench;
+    bench.settings.overlap = overlap;
+    bench.settings.average_ranks = true;
+    GradientSynchronizer sync(bench.store, bench.comm, bench.ops, bench.settings);
+    Seen seen(bench.comm.calls);
+    sync.observe(&seen);
+    std::ranges::fill(bench.store.gradients(), 8.0f);
+    for (int i = 0; i < 2; ++i) {
+      sync.begin_micro_step(i, 2);
+      for (ParameterId id : {2, 1, 0}) sync.on_ready(id);
+    }
+    sync.finish();
+    const std::string sum = overlap ? "start" : "sum";
+    Calls expected;
+    for (const int size : {48, 32, 16}) {
+      expected.push_back(fmt::format("saw {} of 8", size));
+      expected.push_back(fmt::format("{} {}", sum, size));
+    }
+    if (overlap) expected.emplace_back("finish");
+    CHECK(bench.comm.calls == expected);
+  }
 }

@@ -118,6 +118,8 @@ TEST_CASE("virtual ranks: a residual net with batch norm has the same bits on an
   check_same(kResidual, {"sampler.uneven=drop", "optimizer.momentum=0.9"});
   check_same(kResidual, {"train.accumulate=2", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0",
                          "train.on_nonfinite=skip"});
+  check_same(kResidual,
+             {"distributed.batch_norm=average", "train.ema=0.9", "log.noise_scale=true", "optimizer.kind=lamb"});
 }
 
 TEST_CASE("virtual ranks draw their own dropout masks") {

@@ -126,3 +126,25 @@ TEST_CASE("globs match whole names") {
   CHECK(glob_matches("*a*b*", "xxaxxbab"));
   CHECK_FALSE(glob_matches("*a*b", "xxaxxbax"));
 }
+
+TEST_CASE("trust ratios are per parameter and leave norms and biases out") {
+  const Model model;
+  OptimizerSettings settings;
+  settings.kind = "lars", settings.weight_decay = 0.05;
+  auto groups = make_parameter_groups(model.store, model.is_norm, resolve(settings));
+  REQUIRE_EQ(groups.size(), 2);
+  CHECK(groups[0].adapt);
+  CHECK(groups[0].ranges ==
+        std::vector{model.range("fc.weight", "fc.weight"), model.range("conv1.weight", "conv1.weight")});
+  CHECK_FALSE(groups[1].adapt);
+  CHECK_EQ(groups[1].weight_decay, 0.05);
+  CHECK_EQ(groups[1].ranges.size(), 4);
+
+  settings.decay_norm_and_bias = false;
+  CHECK_EQ(make_parameter_groups(model.store, model.is_norm, resolve(settings))[1].weight_decay, 0.0);
+
+  settings.decay_norm_and_bias = true, settings.adapt_norm_and_bias = true;
+  groups = make_parameter_groups(model.store, model.is_norm, resolve(settings));
+  REQUIRE_EQ(groups.size(), 1);
+  CHECK_EQ(groups[0].ranges.size(), 6);
+}

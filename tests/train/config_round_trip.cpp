@@ -66,6 +66,11 @@ const std::vector<std::string>& examples() {
       with_sections("optimizer: {kind: adagrad, lr_decay: 0.1, initial_accumulator_value: 1e-3}\nschedule: {kind: "
                     "polynomial, power: 2}\n"),
       with_sections("optimizer: {kind: adadelta, rho: 0.8}\nschedule: {kind: multi_step, milestones: [1, 1, 7]}\n"),
+      with_sections(
+          "optimizer: {kind: lars, momentum: 0.9, trust_coefficient: 0.02, lr_reference_batch: 256}\ntrain: {ema: "
+          "0.99}\ndistributed: {batch_norm: sync}\n"),
+      with_sections("optimizer: {kind: lamb, betas: [0.8, 0.9], adapt_norm_and_bias: true, lr_reference_batch: 64, "
+                    "lr_scaling: sqrt}\ndistributed: {batch_norm: average}\n"),
       with_sections("schedule: {kind: constant, factor: 0.3333333333333333}\n")};
   return texts;
 }

@@ -20,6 +20,11 @@ void CpuOptimizerOps::adam(const AdamArgs& args, size_t n, float* p, const float
   kernels_.adam(scalars(args), n, p, g, m, v, vmax);
 }
 
+void CpuOptimizerOps::lamb_direction(const LambArgs& args, size_t n, const float* p, const float* g, float* m, float* v,
+                                     float* direction) const {
+  kernels_.lamb_direction(scalars(args), n, p, g, m, v, direction);
+}
+
 void CpuOptimizerOps::adadelta(const AdadeltaArgs& args, size_t n, float* p, const float* g, float* square_avg,
                                float* acc_delta) const {
   kernels_.adadelta(scalars(args), n, p, g, square_avg, acc_delta);
@@ -44,5 +49,6 @@ void CpuOptimizerOps::scale(size_t n, float* x, float factor) const { kernels_.s
 void CpuOptimizerOps::add(size_t n, const float* x, float* y) const { pointwise_kernels().add(n, y, x, y); }
 void CpuOptimizerOps::clamp(size_t n, float* x, float limit) const { kernels_.clamp(n, x, limit); }
 void CpuOptimizerOps::fill(size_t n, float* x, float value) const { kernels_.fill(n, x, value); }
+void CpuOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const { kernels_.lerp(n, x, y, weight); }
 
 }  // namespace lockstep
