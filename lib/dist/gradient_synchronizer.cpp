@@ -40,8 +40,8 @@ void GradientSynchronizer::on_ready(ParameterId id) {
 
 void GradientSynchronizer::finish() {
   if (!last_micro_step_) throw_error("gradients were asked for before the last micro-step of the window");
-  if (ready_ != 0 && ready_ != store_.parameters().size())
-    throw_error("backward finished {} of {} gradients", ready_, store_.parameters().size());
+  if (ready_ != 0 && ready_ != store_.trainable_parameters())
+    throw_error("backward finished {} of {} gradients", ready_, store_.trainable_parameters());
   last_micro_step_ = false;
   if (!sync_) return;
   while (launched_ < buckets_.size()) launch();

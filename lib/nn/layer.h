@@ -28,6 +28,9 @@ struct BindContext {
   std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
   bool stored;                         // parameters are laid out already: `formats` is binding
   std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
+  std::span<const uint8_t> trainable = {};  // one per parameter, 0: frozen, no gradient is wanted; empty: all train
+
+  bool trains(size_t parameter) const { return trainable.empty() || trainable[parameter] != 0; }
 };
 // ... and tells.
 struct Binding {
@@ -48,7 +51,7 @@ struct StepStream {
 struct Io {
   std::span<const float* const> x;  // inputs
   float* y = nullptr;               // output
-  std::span<float*const> parameters, gradients, buffers;
+  std::span<float*const> parameters, gradients, buffers;  // a frozen parameter's gradient is null
   void* workspace = nullptr;
   void* saved = nullptr;
   const StepStream* stream = nullptr;
@@ -80,5 +83,7 @@ class Layer {
   virtual void backward(const Io& io) = 0;  // training phase only
 };
 using LayerPtr = std::unique_ptr<Layer>;
+
+inline bool is_norm(const Layer& layer) { return layer.kind().ends_with("_norm"); }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include "backend/metrics_ops.h"
 #include "core/error.h"
+#include "train/own_data.h"
 
 namespace lockstep {
 
@@ -14,8 +15,7 @@ Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend,
   const int64_t rank = dataset.per_rank() ? 0 : communicator.rank();
   const int64_t stride = dataset.per_rank() ? 1 : communicator.size();
   for (int64_t row = rank; row < dataset.size(); row += stride) rows_.push_back(row);
-  for (int64_t r = 0; r < communicator.size(); ++r)
-    shard_sizes_.push_back(dataset.per_rank() ? dataset.size() : dealt_to(r, stride));
+  for (int64_t r = 0; r < communicator.size() && !dataset.per_rank(); ++r) shard_sizes_.push_back(dealt_to(r, stride));
   batch_ = std::clamp<int64_t>(static_cast<int64_t>(rows_.size()), 1, batch);
   x_.resize(static_cast<size_t>(batch_ * dataset.sample_shape().numel()));
   if (dataset.target_kind() == TargetKind::labels) {
@@ -31,6 +31,7 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
 
 Metrics Evaluator::run() {
   double sums[4] = {0, 0, 0, 0};  // loss, weight, correct, count
+  if (shard_sizes_.empty()) shard_sizes_ = own_sizes("data.val", dataset_, communicator_);
   const bool labels = dataset_.target_kind() == TargetKind::labels;
   for (size_t begin = 0; begin < rows_.size(); begin += static_cast<size_t>(batch_)) {
     const auto rows = std::span(rows_).subspan(begin, std::min(rows_.size() - begin, static_cast<size_t>(batch_)));

@@ -11,6 +11,7 @@
 #include "dist/replica_check.h"
 #include "optim/clip.h"
 #include "train/config_batch.h"
+#include "train/own_data.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -31,6 +32,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}) {
   run_agreed(communicator_, [&] { build(); });
+  run_agreed(communicator_, [&] { count_steps(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
@@ -45,13 +47,20 @@ void Trainer::build() {
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();
-  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), train_data_->per_rank(), communicator_.size()));
-  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
-  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
   average_ranks_ = config_.distributed.average == "ranks";
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_);
+  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_,
+                                       frozen_parameters(config_));
+}
+
+// How many steps all ranks take: the ranks' own data sets may differ in size.
+void Trainer::count_steps() {
+  const std::vector<int64_t> own = own_sizes("data.train", *train_data_, communicator_);
+  if (val_data_) own_sizes("data.val", *val_data_, communicator_);
+  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), own, communicator_.size()));
+  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
+  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
 }
 
 void Trainer::build_on_parameters() {
@@ -63,22 +72,22 @@ void Trainer::build_on_parameters() {
                                                          sync_settings(config_.distributed));
   const OptimizerSettings settings = resolve(optimizer_settings(config_));
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
-                              network_->store().values().size(), backend_.optimizer_ops());
+                              network_->store().gradients().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
   probes_ = make_probes(config_.log.watch, network_->store());
 
-  // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
+  // Every rank draws from its own samples (per_rank data), or from its share of the common list.
   DataPlanSpec spec = plan_.spec();
   const bool own = train_data_->per_rank();
-  if (own) spec.samples = train_data_->size(), spec.world_size = 1;
+  if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
                                           [this] { return sampler_->next(); });
   if (val_data_)
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
                                              config_.eval.batch_size);
-  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
+  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(communicator_.rank()));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
                                                  static_cast<size_t>(most_rows));
   bound_.reserve(64);
@@ -171,7 +180,7 @@ void Trainer::train_step(int64_t step_in_epoch) {
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   gradient_norm_ = clip();
-  optimizer_->step(network_->store().values(), network_->store().gradients());
+  optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
   epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
 }
 
