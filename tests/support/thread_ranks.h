@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/run_agreed.h"
 #include "comm/shm/shared_reduction.h"
 
 namespace lockstep::test {
@@ -115,6 +116,8 @@ inline std::vector<std::string> run_ranks(int size, const std::function<void(Com
       const auto at = static_cast<size_t>(r);
       try {
         work(*ranks[at]);
+      } catch (const PoliteError& error) {  // all ranks throw it, nobody waits
+        errors[at] = error.what();
       } catch (const std::exception& error) {
         errors[at] = error.what();
         ranks[at]->abort(std::string("failed: ") + error.what());
