@@ -17,7 +17,7 @@ namespace {
 
 std::string groups_of(const std::vector<std::string>& frozen) {
   if (frozen.empty()) return "[]";
-  return fmt::format("[{{match: [{}], trainable: false}}]", fmt::join(frozen, ", "));
+  return fmt::format("[{{match: ['{}'], trainable: false}}]", fmt::join(frozen, "', '"));
 }
 
 struct Run {
@@ -52,7 +52,7 @@ TEST_CASE("frozen parameters give PyTorch's weights and running statistics") {
             "data: {train: {kind: synthetic, name: teacher, samples: 229, shape: [8], classes: 3, seed: 7, count: 48}}\n"
             "sampler: {shuffle: false}\n"
             "train: {batch_size: 16, clip_norm: 0.5}\n"
-            "optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.1, groups: " +
+            "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.1, groups: " +
             groups_of(frozen) + "}\n");
     run.trainer.begin_epoch(0);
     for (int64_t k = 0; k < 3; ++k) run.trainer.train_step(k);
