@@ -26,8 +26,17 @@ int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
   Generator generator(initial_seed(config, 0));
   const std::unique_ptr<Dataset> train = make_dataset(config, config.data.train, 0, generator);
   const SamplerSettings sampler = sampler_settings(config, after_initialisation(config, generator, *train));
+  // Data of the ranks' own: as many sets as ranks.
+  const auto own = [&](int64_t world_size) {
+    std::vector<int64_t> sizes;
+    for (int64_t rank = 0; rank < world_size && train->per_rank(); ++rank) {
+      Generator unused(0);
+      sizes.push_back(make_dataset(config, config.data.train, static_cast<int>(rank), unused)->size());
+    }
+    return sizes;
+  };
   const auto spec = [&](int64_t world_size) {
-    return data_plan_spec(config, train->size(), train->per_rank(), world_size);
+    return data_plan_spec(config, train->size(), own(world_size), world_size);
   };
   std::string report;
   if (config.train.global_batch_size || train->per_rank()) {

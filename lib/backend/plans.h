@@ -27,7 +27,8 @@ class Conv2dPlan : public Plan {
   virtual void forward(const float* x, const float* w, const float* b, float* y, void* workspace) = 0;
   // dy is the gradient of the convolution's own output (before the activation).
   virtual void backward_data(const float* dy, const float* w, float* dx, void* workspace) = 0;
-  // dw, db (null without bias): overwritten, or added to when accumulate.
+  // dw, db (null without bias): overwritten, or added to when accumulate. Either may be null: it is frozen, and its
+  // gradient is neither computed nor stored (dw only where the spec has said so with weight_gradient = false).
   virtual void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
                                 void* workspace) = 0;
 };

@@ -24,6 +24,7 @@ struct Conv2dSpec {
   bool bias = true;
   Activation activation = Activation::none;  // none or relu, applied to the output (fused)
   bool input_gradient = true;                // false for the first layer: backward_data is never called
+  bool weight_gradient = true;               // false where the weight is frozen: backward_weights gets dw = null
   Phase phase = Phase::training;
   bool stored = false;  // true: weight_format below is fixed (the parameters exist already)
   WeightFormatPtr weight_format;
@@ -35,6 +36,7 @@ struct LinearSpec {
   bool bias = true;
   Activation activation = Activation::none;  // none or relu
   bool input_gradient = true;
+  bool weight_gradient = true;
   Phase phase = Phase::training;
   bool stored = false;
   WeightFormatPtr weight_format;

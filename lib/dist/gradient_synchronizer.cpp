@@ -44,8 +44,8 @@ void GradientSynchronizer::on_ready(ParameterId id) {
 
 void GradientSynchronizer::finish() {
   if (!last_micro_step_) throw_error("gradients were asked for before the last micro-step of the window");
-  if (ready_ != 0 && ready_ != store_.parameters().size())
-    throw_error("backward finished {} of {} gradients", ready_, store_.parameters().size());
+  if (ready_ != 0 && ready_ != store_.trainable_parameters())
+    throw_error("backward finished {} of {} gradients", ready_, store_.trainable_parameters());
   last_micro_step_ = false;
   if (!last_window()) {
     const std::span<float> gradients = store_.gradients();

@@ -54,7 +54,7 @@ std::vector<ParameterId> Graph::finish_order() const {
 std::vector<bool> Graph::norm_parameters() const {
   std::vector<bool> norms(store_.parameters().size(), false);
   for (const Node& self : nodes_) {
-    if (!self.layer->kind().ends_with("_norm")) continue;
+    if (!is_norm(*self.layer)) continue;
     for (ParameterId id : self.parameters) norms[static_cast<size_t>(id)] = true;
   }
   return norms;
@@ -105,7 +105,9 @@ void Graph::backward(bool accumulate, GradientListener& listener) {
         backend_.add(count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
       }
     }
-    for (auto id = self.parameters.rbegin(); id != self.parameters.rend(); ++id) listener.on_ready(*id);
+    for (size_t k = self.parameters.size(); k-- > 0;) {
+      if (self.gradients[k] != nullptr) listener.on_ready(self.parameters[k]);
+    }
   }
 }
 
@@ -118,9 +120,10 @@ void Graph::backward_empty(bool accumulate, GradientListener& listener) {
     Node& self = node(i);
     if (!self.needs_gradient) continue;
     self.layer->backward_empty(self.io);
-    for (auto id = self.parameters.rbegin(); id != self.parameters.rend(); ++id) {
-      if (!accumulate) std::ranges::fill(store_.gradient(*id), 0.0f);
-      listener.on_ready(*id);
+    for (size_t k = self.parameters.size(); k-- > 0;) {
+      if (self.gradients[k] == nullptr) continue;
+      if (!accumulate) std::ranges::fill(store_.gradient(self.parameters[k]), 0.0f);
+      listener.on_ready(self.parameters[k]);
     }
   }
 }

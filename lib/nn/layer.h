@@ -24,11 +24,14 @@ struct ParameterSpec {
 struct BindContext {
   Backend& backend;
   Phase phase;
-  bool input_gradient;                        // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;         // batch first; channel_block 1 unless accepts_blocked()
-  bool stored;                                // parameters are laid out already: `formats` is binding
-  std::span<WeightFormatPtr> formats;         // one per parameter: set by the first bind, read by later ones
+  bool input_gradient;                 // false: no gradient of the inputs is wanted (first layer)
+  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
+  bool stored;                         // parameters are laid out already: `formats` is binding
+  std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
+  std::span<const uint8_t> trainable = {};  // one per parameter, 0: frozen, no gradient is wanted; empty: all train
   StatisticsReducer* across_ranks = nullptr;  // batch statistics are of all ranks' samples; null: of the own
+
+  bool trains(size_t parameter) const { return trainable.empty() || trainable[parameter] != 0; }
 };
 // ... and tells.
 struct Binding {
@@ -49,7 +52,7 @@ struct StepStream {
 struct Io {
   std::span<const float* const> x;  // inputs
   float* y = nullptr;               // output
-  std::span<float*const> parameters, gradients, buffers;
+  std::span<float*const> parameters, gradients, buffers;  // a frozen parameter's gradient is null
   void* workspace = nullptr;
   void* saved = nullptr;
   const StepStream* stream = nullptr;
@@ -85,5 +88,7 @@ class Layer {
   virtual void backward_empty(const Io&) {}
 };
 using LayerPtr = std::unique_ptr<Layer>;
+
+inline bool is_norm(const Layer& layer) { return layer.kind().ends_with("_norm"); }
 
 }  // namespace lockstep

@@ -105,6 +105,8 @@ OptimizerSettings resolve(OptimizerSettings settings) {
   for (const ParameterGroupRule& rule : settings.groups) {
     require_non_negative("groups: lr", rule.lr.value_or(0));
     require_non_negative("groups: weight_decay", rule.weight_decay.value_or(0));
+    if (!rule.trainable && (rule.lr || rule.weight_decay))
+      throw_error("optimizer.groups: lr and weight_decay have no effect in a group with trainable: false");
   }
   if (kind.eps > 0 && !(*settings.eps >= double{FLT_MIN} && *settings.eps <= double{FLT_MAX}))
     throw_error("optimizer.eps: expected a number above {:.3g} (as a float it must not vanish), found {}", FLT_MIN,

@@ -33,6 +33,11 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
 
 namespace {
 
+bool pattern_matches(const std::string& pattern, const Parameter& parameter, bool norm) {
+  if (pattern == "norm") return norm;
+  return pattern == "bias" ? is_bias(parameter) : glob_matches(pattern, parameter.name);
+}
+
 struct Draft {  // two groups in the making: the usual one and, apart, norms and biases treated otherwise
   ParameterGroup usual, apart;
   std::vector<ParameterId> ids, apart_ids;
@@ -94,10 +99,7 @@ class Assignment {
     size_t found = settings_.groups.size(), index = 0;
     for (size_t group = 0; group < settings_.groups.size(); ++group)
       for (const std::string& pattern : settings_.groups[group].match) {
-        const bool hit = pattern == "norm"   ? norm(id)
-                         : pattern == "bias" ? is_bias(parameter(id))
-                                             : glob_matches(pattern, parameter(id).name);
-        if (hit) pattern_hit[index] = true, found = std::min(found, group);
+        if (pattern_matches(pattern, parameter(id), norm(id))) pattern_hit[index] = true, found = std::min(found, group);
         ++index;
       }
     return found;
@@ -150,6 +152,13 @@ std::vector<ParameterGroup> make_parameter_groups(const ParameterStore& store, c
   if (!is_norm.empty() && is_norm.size() != store.parameters().size())
     throw_error("parameter groups: expected {} norm flags, found {}", store.parameters().size(), is_norm.size());
   return Assignment(store, is_norm, settings).run();
+}
+
+bool is_frozen(const OptimizerSettings& settings, const Parameter& parameter, bool norm) {
+  for (const ParameterGroupRule& rule : settings.groups)
+    for (const std::string& pattern : rule.match)
+      if (pattern_matches(pattern, parameter, norm)) return !rule.trainable;
+  return false;
 }
 
 std::vector<ParameterRange> parameter_slices(const ParameterStore& store) {

@@ -33,6 +33,10 @@ struct ParameterGroup {
 std::vector<ParameterGroup> make_parameter_groups(const ParameterStore& store, const std::vector<bool>& is_norm,
                                                   const OptimizerSettings& settings);
 
+// Whether the first group that a parameter matches says trainable: false. What is asked before the store is laid out:
+// frozen parameters have no gradient. `norm`: it belongs to a normalisation layer.
+bool is_frozen(const OptimizerSettings& settings, const Parameter& parameter, bool norm);
+
 // One range per trainable parameter, in arena order: what clipping takes its norms over.
 std::vector<ParameterRange> parameter_slices(const ParameterStore& store);
 

@@ -11,6 +11,7 @@ namespace lockstep {
 struct ParameterGroupRule {
   std::vector<std::string> match;
   std::optional<double> lr, weight_decay;  // empty: the optimizer's
+  bool trainable = true;                   // false: frozen, as requires_grad=False
 };
 
 struct OptimizerSettings {

@@ -22,6 +22,7 @@ struct RunConfig {
 // One data set. kind: idx | csv | npy | synthetic | toy
 struct DatasetConfig {
   std::string kind;
+  // {rank} in the name of a file stands for the rank's number: every rank then holds its own samples (no sharding).
   std::string images, labels;         // idx (.gz allowed)
   std::string file;                   // csv
   std::vector<std::string> features;  // csv: column names or indices; empty: all but the target
@@ -54,6 +55,7 @@ struct SamplerConfig {
   std::string generator = "sampler";  // sampler: from (seed, epoch) | global: PyTorch's DataLoader(shuffle=True)
   std::string uneven = "exact";       // exact | pad | drop
   bool drop_last = false;             // drop the short last local batch (DataLoader's drop_last)
+  std::string early_end = "join";     // join | stop | error, where ranks with data of their own run out
 };
 
 // Ends the run once `metric` has not improved by more than min_delta for `patience` evaluations in a row.
@@ -90,6 +92,7 @@ struct TrainConfig {
 struct ParameterGroupConfig {
   std::vector<std::string> match;
   std::optional<double> lr, weight_decay;
+  bool trainable = true;  // false: frozen
 };
 
 struct OptimizerConfig {

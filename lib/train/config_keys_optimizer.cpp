@@ -85,7 +85,7 @@ std::vector<Key> make_keys() {
   keys.push_back(key("decay_norm_and_bias", &S::decay_norm_and_bias, flag,
                      "false: no weight decay on norm layers and biases, unless a group gives one."));
   keys.push_back(section_list("groups", &S::groups, parameter_group_schema, anything(),
-                              "Parameters with an lr or weight_decay of their own; the first group that matches wins.")
+                              "Parameters with an lr or weight_decay of their own, or frozen; the first group that matches wins.")
                      .by_default("[]")
                      .also({"param_groups", "parameter_groups"}));
   return keys;
@@ -104,7 +104,17 @@ const Schema& parameter_group_schema() {
             .must()
             .also({"params", "pattern", "names"}),
         key("lr", &G::lr, at_least(0), "Learning rate; null: the optimizer's.").also({"learning_rate"}),
-        key("weight_decay", &G::weight_decay, at_least(0), "Weight decay; null: the optimizer's.").also({"wd"})};
+        key("weight_decay", &G::weight_decay, at_least(0), "Weight decay; null: the optimizer's.").also({"wd"}),
+        key("trainable", &G::trainable, anything(),
+            "false: frozen, as requires_grad=False: no gradient, no update, in no bucket and no norm; still equal on "
+            "all ranks. The running statistics of a frozen batch norm go on, as in PyTorch.")
+            .also({"requires_grad"})};
+    made.finish = [](void* object, const MapView& view) {
+      const G& group = *static_cast<const G*>(object);
+      if (group.trainable) return;
+      if (group.lr) view.fail("lr", "has no effect on a group with trainable: false");
+      if (group.weight_decay) view.fail("weight_decay", "has no effect on a group with trainable: false");
+    };
     return made;
   }();
   return schema;

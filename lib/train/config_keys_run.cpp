@@ -43,7 +43,11 @@ const Schema& sampler_schema() {
        key("uneven", &S::uneven, one_of({"exact", "pad", "drop"}),
            "Where the samples don't divide by the ranks: exact: each once; pad: repeat the first ones; drop: leave out "
            "the rest."),
-       key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch.")});
+       key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch."),
+       key("early_end", &S::early_end, one_of({"join", "stop", "error"}),
+           "Where ranks with data of their own run out of it at different steps: join: the others go on, and each step "
+           "is divided by the samples it really has; stop: the epoch ends for all with the last step that every rank "
+           "has samples for; error: the run is refused, naming the rank. See Uneven data below.")});
   return schema;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "train/metrics/table.h"
+#include "train/own_data.h"
 
 namespace lockstep {
 
@@ -18,9 +19,9 @@ Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend,
     std::vector<int64_t>& rows = shards_.emplace_back();
     for (int64_t row = own ? 0 : rank; row < dataset.size(); row += stride) rows.push_back(row);
   }
-  for (int64_t rank = 0; rank < ranks.count; ++rank)
-    shard_sizes_.push_back(own ? dataset.size() : dealt_to(rank, stride));
-  batch_ = std::clamp<int64_t>(shard_sizes_[0], 1, batch);  // the largest shard's
+  for (int64_t rank = 0; rank < ranks.count && !own; ++rank) shard_sizes_.push_back(dealt_to(rank, stride));
+  const int64_t largest_shard = own ? dataset.size() : shard_sizes_[0];
+  batch_ = std::clamp<int64_t>(largest_shard, 1, batch);
   x_.resize(static_cast<size_t>(batch_ * dataset.sample_shape().numel()));
   if (dataset.target_kind() == TargetKind::labels) {
     labels_.resize(static_cast<size_t>(batch_));
@@ -37,6 +38,7 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
 }
 
 Metrics Evaluator::run() {
+  if (shard_sizes_.empty()) shard_sizes_ = own_sizes("data.val", dataset_, communicator_);
   sums_ = {};
   for (const auto& metric : metrics_) metric->reset();
   for (const std::vector<int64_t>& rows : shards_) add_shard(rows);

@@ -13,6 +13,7 @@
 #include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
 #include "train/model_digest.h"
+#include "train/own_data.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -33,6 +34,8 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}) {
   run_agreed(communicator_, [&] { build(); });
+  run_agreed(communicator_, [&] { count_steps(); });
+  run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
@@ -40,7 +43,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
 
 Trainer::~Trainer() = default;
 
-// What needs no other rank: data, plan, network. The generator is used as the PyTorch script uses its global one.
+// The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
 void Trainer::build() {
   train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
@@ -50,20 +53,29 @@ void Trainer::build() {
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();
-  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), train_data_->per_rank(), communicator_.size()));
-  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
-  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
   average_ranks_ = config_.distributed.average == "ranks";
+}
+
+// How many steps all ranks take: the ranks' own data sets may differ in size.
+void Trainer::count_steps() {
+  const std::vector<int64_t> own = own_sizes("data.train", *train_data_, communicator_);
+  if (val_data_) own_sizes("data.val", *val_data_, communicator_);
+  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), own, communicator_.size()));
+  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
+  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
+}
+
+void Trainer::build_network() {
   const ModelSpec model = model_spec(config_);
   const std::vector<BatchNormSite> norms = batch_norm_sites(model, train_data_->sample_shape());
   const BatchNormPolicy policy = parse_batch_norm_policy(config_.distributed.batch_norm);
   const bool across_ranks = policy == BatchNormPolicy::sync && communicator_.size() > 1 && !norms.empty();
   if (const std::string text = one_value_text(plan_, norms, across_ranks); !text.empty()) throw_error("{}", text);
   if (across_ranks) batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
-  network_ =
-      std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_, batch_statistics_.get());
+  network_ = std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_,
+                                       frozen_parameters(config_), batch_statistics_.get());
 }
 
 void Trainer::build_on_parameters() {
@@ -81,7 +93,7 @@ void Trainer::build_on_parameters() {
   if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
     arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
-                              network_->store().values().size(), backend_.optimizer_ops());
+                              network_->store().gradients().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
   if (config_.log.noise_scale) {
@@ -94,10 +106,10 @@ void Trainer::build_on_parameters() {
         std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
   probes_ = make_probes(config_.log.watch, network_->store());
 
-  // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
+  // Every rank draws from its own samples (per_rank data), or from its share of the common list.
   DataPlanSpec spec = plan_.spec();
   const bool own = train_data_->per_rank();
-  if (own) spec.samples = train_data_->size(), spec.world_size = 1;
+  if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
@@ -109,7 +121,8 @@ void Trainer::build_on_parameters() {
   }
   statistics_ = std::make_unique<RunningStatistics>(parse_batch_norm_policy(config_.distributed.batch_norm),
                                                     network_->store(), ranks_, communicator_);
-  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
+  const int64_t most_rows =
+      std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(ranks_.first));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
                                                  communicator_, static_cast<size_t>(most_rows * ranks_.held));
   bound_.reserve(64);
@@ -250,7 +263,7 @@ void Trainer::empty_micro_step(bool accumulate) {
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   gradient_norm_ = clip();
-  optimizer_->step(network_->store().values(), network_->store().gradients());
+  optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
   if (average_) average_->update();
   for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }

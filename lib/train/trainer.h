@@ -76,6 +76,8 @@ class Trainer {
   };
 
   void build();
+  void count_steps();
+  void build_network();
   void build_on_parameters();
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;

@@ -17,15 +17,19 @@ namespace lockstep {
 // The seed of the script's global generator on this rank.
 uint64_t initial_seed(const Config& config, int rank);
 ModelSpec model_spec(const Config& config);                                         // presets expanded
-DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data);  // paths resolved
+// Paths resolved, {rank} in them too.
+DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data, int rank);
 // `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its
 // manual_seed) go on drawing from it, all others have seeds of their own.
 std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script);
-DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size);
+// own: the samples of each rank where every rank has data of its own, else empty. Throws Error for rules of sampling
+// that such data can't follow.
+DataPlanSpec data_plan_spec(const Config& config, int64_t samples, std::vector<int64_t> own, int64_t world_size);
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation);
 LossSpec loss_spec(const TrainConfig& config);
 SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& ranks);
 OptimizerSettings optimizer_settings(const Config& config);
+Freeze frozen_parameters(const Config& config);  // by the groups with trainable: false
 
 // optimizer.lr_reference_batch: every rate of `settings` (resolved) times global_batch / reference, or the root of that
 // (Goyal et al. 2017, arXiv:1706.02677; Krizhevsky 2014, arXiv:1404.5997). Returns what was done, for people: "lr 0.8 =

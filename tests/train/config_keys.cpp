@@ -241,4 +241,6 @@ TEST_CASE("parameter groups") {
   CHECK_FALSE(config.optimizer.groups[0].lr.has_value());
   CHECK_EQ(config.optimizer.groups[1].lr, 0.1);
   CHECK_EQ(refusal("optimizer: {groups: [{lr: 1}]}\n"), "config.yaml:3:22: optimizer.groups.0: missing key 'match'");
+  CHECK_EQ(refusal("optimizer: {groups: [{match: [a], lr: 1, trainable: false}]}\n"),
+           "config.yaml:3:39: optimizer.groups.0.lr has no effect on a group with trainable: false");
 }
