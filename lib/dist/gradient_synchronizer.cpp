@@ -1,5 +1,7 @@
 #include "dist/gradient_synchronizer.h"
 
+#include <utility>
+
 #include "core/error.h"
 
 namespace lockstep {
@@ -15,11 +17,16 @@ GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& 
       missing_(buckets_.size()),
       sync_(settings.sync && communicator.size() > 1),
       overlap_(settings.overlap && sync_ && buckets_.size() > 1),
+      wire_(settings.wire),
       factor_(settings.average_ranks
                   ? static_cast<float>(1.0 / static_cast<double>(communicator.size() * settings.windows))
                   : 1.0f),
       windows_(settings.windows) {
   if (windows_ > 1) partial_sums_.emplace(store.gradients().size(), windows_, ops);
+  std::vector<std::string> names;
+  for (const Bucket& bucket : buckets_)
+    names.push_back(store.parameters()[static_cast<size_t>(bucket.members.front())].name);
+  communicator.activity().name_buckets(std::move(names));
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (const ParameterId id : buckets_[bucket].members) bucket_of_[static_cast<size_t>(id)] = bucket;
 }
@@ -49,9 +56,10 @@ void GradientSynchronizer::finish() {
   last_micro_step_ = false;
   if (!last_window()) {
     const std::span<float> gradients = store_.gradients();
-    for (const Bucket& bucket : buckets_)
-      if (observer_ != nullptr) observer_->before_sum(gradients.subspan(bucket.offset, bucket.count));
     if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+    for (const Bucket& bucket : buckets_)
+      for (BucketObserver* observer : observers_)
+        observer->before_sum(bucket, gradients.subspan(bucket.offset, bucket.count));
     partial_sums_->add(gradients);
     ++window_;
     return;
@@ -61,19 +69,21 @@ void GradientSynchronizer::finish() {
   if (overlap_) communicator_.finish_sums();
   if (partial_sums_) partial_sums_->restart();
   window_ = 0;
+  communicator_.activity().bucket(-1);
 }
 
 void GradientSynchronizer::launch() {
+  communicator_.activity().bucket(static_cast<int64_t>(launched_));
   const Bucket& bucket = buckets_[launched_++];
   const auto gradients = store_.gradients().subspan(bucket.offset, bucket.count);
-  if (observer_ != nullptr) observer_->before_sum(gradients);
   if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+  for (BucketObserver* observer : observers_) observer->before_sum(bucket, gradients);
   if (partial_sums_) partial_sums_->complete(gradients, bucket.offset);
   if (!sync_) return;
   if (overlap_) {
-    communicator_.start_sum(gradients);
+    communicator_.start_sum_in(wire_, gradients);
   } else {
-    communicator_.all_reduce_sum(gradients);
+    communicator_.all_reduce_sum_in(wire_, gradients);
   }
   ++all_reduces_;
 }

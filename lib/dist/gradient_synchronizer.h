@@ -11,9 +11,9 @@
 
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
+#include "dist/bucket_observer.h"
 #include "dist/bucket_plan.h"
 #include "dist/partial_sums.h"
-#include "dist/virtual_ranks.h"
 #include "nn/graph.h"
 
 namespace lockstep {
@@ -24,13 +24,7 @@ struct SyncSettings {
   bool overlap = true;         // launch during backward; false: all buckets after it. The sums have the same bits
   bool average_ranks = false;  // every gradient times float(1 / virtual ranks) before the sum, as PyTorch's DDP
   int64_t windows = 1;         // virtual ranks of each rank, a power of two
-};
-
-// Sees this rank's own gradients, final for the window, just before they are summed over the ranks.
-class BucketObserver {
- public:
-  virtual ~BucketObserver() = default;
-  virtual void before_sum(std::span<const float> bucket) = 0;
+  WireFormat wire = WireFormat::fp32;  // how gradients travel; see Communicator::all_reduce_sum_in
 };
 
 class GradientSynchronizer final : public GradientListener {
@@ -38,8 +32,11 @@ class GradientSynchronizer final : public GradientListener {
   GradientSynchronizer(ParameterStore& store, Communicator& communicator, const OptimizerOps& ops,
                        const SyncSettings& settings);
 
-  void observe(BucketObserver* observer) { observer_ = observer; }  // outlives this; null: nobody
-  void begin_micro_step(int index, int count);                      // index of count in the window
+  // Is shown every bucket of every window, as it is about to be added up. Outlives this object; null: nobody.
+  void observe(BucketObserver* observer) {
+    if (observer != nullptr) observers_.push_back(observer);
+  }
+  void begin_micro_step(int index, int count);  // index of count in the window
   void on_ready(ParameterId id) override;
   // Ends a window. After the last one of the step the gradient arena holds the sum over all (virtual) ranks, the same
   // bits on all; after the others it is scratch. One that had no samples in its window takes part with zeros (the arena
@@ -61,12 +58,13 @@ class GradientSynchronizer final : public GradientListener {
   std::vector<size_t> bucket_of_;  // by ParameterId
   std::vector<size_t> missing_;    // by bucket: gradients that are not final yet
   bool sync_, overlap_;
+  WireFormat wire_;
+  std::vector<BucketObserver*> observers_;
   float factor_;  // of a virtual rank's gradients in the sum
   std::optional<PartialSums> partial_sums_;
   int64_t windows_, window_ = 0;  // in a step
   bool last_micro_step_ = false;
-  size_t ready_ = 0;  // gradients final in this window
-  BucketObserver* observer_ = nullptr;
+  size_t ready_ = 0;     // gradients final in this window
   size_t launched_ = 0;  // buckets of this window
   int64_t all_reduces_ = 0, launched_early_ = 0;
 };

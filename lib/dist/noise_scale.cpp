@@ -21,8 +21,8 @@ void NoiseScale::begin_step(bool measured) {
   windows_.clear();
 }
 
-void NoiseScale::before_sum(std::span<const float> bucket) {
-  if (measured_step_) own_square_ += ops_.sum_of_squares(bucket.size(), bucket.data());
+void NoiseScale::before_sum(const Bucket& /*bucket*/, std::span<const float> gradients) {
+  if (measured_step_) own_square_ += ops_.sum_of_squares(gradients.size(), gradients.data());
 }
 
 void NoiseScale::end_window(int64_t own_samples) {

@@ -15,7 +15,7 @@
 
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
-#include "dist/gradient_synchronizer.h"
+#include "dist/bucket_observer.h"
 
 namespace lockstep {
 
@@ -32,7 +32,7 @@ class NoiseScale final : public BucketObserver {
   // A step in between: begin_step before its first bucket, end_window after each window's last bucket was launched,
   // end_step after the last sum. Collective where it is measured.
   void begin_step(bool measured);
-  void before_sum(std::span<const float> bucket) override;
+  void before_sum(const Bucket& bucket, std::span<const float> gradients) override;
   void end_window(int64_t own_samples);  // of the window
   // gradients: the reduced ones, of `samples` samples in all; divided: they, and what the buckets held, are the sum
   // over samples divided by `samples`.

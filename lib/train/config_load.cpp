@@ -62,6 +62,7 @@ void check_virtual_ranks(const YamlNode& root, const Config& config) {
             fmt::format("train.virtual_ranks gives every number of ranks the same bits; {} depends on it", what));
   };
   if (!config.distributed.sync) refuse("distributed.sync: false");
+  if (config.distributed.compress != "none") refuse("distributed.compress");
   if (config.distributed.batch_norm == "sync") refuse("distributed.batch_norm: sync");
   if (config.run.seed_per_rank) refuse("run.seed_per_rank");
   if (config.data.train.seed_per_rank || (config.data.val && config.data.val->seed_per_rank))

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "comm/run_agreed.h"
+#include "core/build_info.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -31,13 +32,15 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       backend_(backend),
       communicator_(communicator),
       log_(log),
+      fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}) {
+  communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
   run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
-  check_replicas_alike(network_->store(), to_yaml(config_), communicator_);
+  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
 }
 
@@ -45,6 +48,7 @@ Trainer::~Trainer() = default;
 
 // The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
 void Trainer::build() {
+  fault_.at_preparation();
   train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
   ranks_ = deal_virtual_ranks(config_.train.virtual_ranks, communicator_.rank(), communicator_.size());
@@ -125,6 +129,7 @@ void Trainer::build_on_parameters() {
       std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(ranks_.first));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
                                                  communicator_, static_cast<size_t>(most_rows * ranks_.held));
+  synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -202,6 +207,8 @@ void Trainer::begin_epoch(int64_t epoch) {
 }
 
 void Trainer::train_step(int64_t step_in_epoch) {
+  communicator_.activity().step(step_);
+  fault_.at_step(step_);
   nonfinite_->begin_step();
   if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   for (int64_t piece = 0; piece < ranks_.held; ++piece) window(piece, step_in_epoch);

@@ -100,6 +100,7 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 }
 
 void Trainer::evaluate(EpochResult& result) {
+  communicator_.activity().evaluation(step_ - 1);
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync) statistics_->agree();
   const AveragedWeights averaged(average_.get());
@@ -107,6 +108,7 @@ void Trainer::evaluate(EpochResult& result) {
   const double seconds = seconds_between(start, Clock::now());
   const Verdict verdict = judge_->judge(metrics, step_ - 1);
   log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
+  communicator_.activity().step(step_ - 1);
   learning_rate_->observe_validation(metrics);
   evaluated_ = true;
   stopped_ = verdict.stop;

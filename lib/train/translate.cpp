@@ -136,7 +136,8 @@ SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& 
           .sync = config.sync,
           .overlap = config.overlap,
           .average_ranks = config.average == "ranks",
-          .windows = ranks.held};
+          .windows = ranks.held,
+          .wire = parse_wire_format(config.compress)};
 }
 
 OptimizerSettings optimizer_settings(const Config& config) {

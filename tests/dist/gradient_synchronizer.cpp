@@ -188,11 +188,11 @@ TEST_CASE("a backward that misses a parameter is an error and not a wait") {
   CHECK_THROWS_WITH(sync.finish(), "backward finished 1 of 3 gradients");
 }
 
-TEST_CASE("an observer sees every bucket once a window and before it is scaled and summed") {
+TEST_CASE("an observer sees every bucket once a window as it is about to be sent") {
   struct Seen final : BucketObserver {
     Calls& calls;
     explicit Seen(Calls& log) : calls(log) {}
-    void before_sum(std::span<const float> bucket) override {
+    void before_sum(const Bucket&, std::span<const float> bucket) override {
       calls.push_back(fmt::format("saw {} of {}", bucket.size(), bucket[0]));
     }
   };
@@ -212,7 +212,7 @@ TEST_CASE("an observer sees every bucket once a window and before it is scaled a
     const std::string sum = overlap ? "start" : "sum";
     Calls expected;
     for (const int size : {48, 32, 16}) {
-      expected.push_back(fmt::format("saw {} of 8", size));
+      expected.push_back(fmt::format("saw {} of 2", size));
       expected.push_back(fmt::format("{} {}", sum, size));
     }
     if (overlap) expected.emplace_back("finish");

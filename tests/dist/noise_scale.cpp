@@ -121,17 +121,19 @@ TEST_CASE("buckets seen before the sum and gradients after it give the estimate"
       for (std::vector<float>* values : {&a, &b, &g})
         for (float& value : *values) value /= 6;
     noise.begin_step(true);
-    noise.before_sum(a);
-    noise.before_sum(b);
-    noise.end_step(g, 3, 6, divided);
+    noise.before_sum({}, a);
+    noise.before_sum({}, b);
+    noise.end_window(3);
+    noise.end_step(g, 6, divided);
     CHECK_EQ(noise.last().gradient_square, doctest::Approx(2));
     CHECK_EQ(noise.last().trace, doctest::Approx(12));
   }
   const double before = noise.last().noise_scale;
   ranks.sums = {};  // nothing may be asked of the ranks
   noise.begin_step(false);
-  noise.before_sum(first);
-  noise.end_step(reduced, 3, 6, true);
+  noise.before_sum({}, first);
+  noise.end_window(3);
+  noise.end_step(reduced, 6, true);
   CHECK_EQ(noise.last().noise_scale, before);
 }
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "comm/rounded_sums.h"
 #include "comm/shm/shared_reduction.h"
-#include "comm/shm/sum_kernels.h"
 
 namespace lockstep {
 
@@ -13,15 +13,17 @@ using Word = std::atomic_ref<uint64_t>;
 BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting)
     : lines_(std::move(lines)), meeting_(meeting), arrays_(lines_.size()) {}
 
-void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count) {
+void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   if (started_ - finished_ == SumsLine::in_flight) finish();
-  meeting_.begin(Collective::all_reduce_sum, count, (window.id << 48) | (first * sizeof(float)));
+  round_to(wire, {reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
+  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
   ++started_;
-  sums_[started_ % SumsLine::in_flight] = {&window, first, count, meeting_.sequence(), meeting_.current()};
+  sums_[place(started_)] = {&window, first, count, wire, {meeting_.sequence(), meeting_.current()}};
   SumsLine& mine = *lines_[meeting_.rank()];
-  auto& entry = mine.of[started_ % SumsLine::in_flight];
+  auto& entry = mine.of[place(started_)];
   Word(entry.what).store(meeting_.current().what, std::memory_order_relaxed);
   Word(entry.where).store(meeting_.current().where, std::memory_order_relaxed);
+  Word(entry.when).store(meeting_.current().when, std::memory_order_relaxed);
   Word(mine.posted).store(started_, std::memory_order_release);
 }
 
@@ -45,26 +47,31 @@ void BackgroundSums::finish() {
   while (summed_ < started_) {
     const uint64_t number = summed_ + 1;
     for (int peer = 0; peer < meeting_.size(); ++peer)
-      meeting_.wait_until(peer, [this, number](int r) { return has_posted(r, number); });
+      meeting_.wait_until(
+          peer, [this, number](int r) { return has_posted(r, number); },
+          [this, number](int) { return sums_[place(number)].call; });
     sum_next();
   }
   for (int peer = 0; peer < meeting_.size(); ++peer)
-    meeting_.wait_until(peer, [this](int r) { return has_summed(r, started_); });
+    meeting_.wait_until(
+        peer, [this](int r) { return has_summed(r, started_); },
+        [this](int r) { return sums_[place(Word(lines_[r]->summed).load(std::memory_order_relaxed) + 1)].call; });
   finished_ = started_;
 }
 
 void BackgroundSums::sum_next() {
   const uint64_t number = summed_ + 1;
-  const Sum& sum = sums_[number % SumsLine::in_flight];
+  const Sum& sum = sums_[place(number)];
   for (int r = 0; r < meeting_.size(); ++r) {
-    auto& entry = lines_[r]->of[number % SumsLine::in_flight];
+    auto& entry = lines_[r]->of[place(number)];
     meeting_.check_agreement(
-        sum.sequence, sum.fingerprint, r,
-        {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed)});
+        sum.call.sequence, sum.call.fingerprint, r,
+        {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed),
+         Word(entry.when).load(std::memory_order_relaxed)});
   }
   const Slice slice = slice_of(sum.first, sum.count, meeting_.rank(), meeting_.size());
   for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(sum.window->copies[r]) + slice.first;
-  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
+  sum_into_all_in(sum.wire, arrays_.data(), meeting_.size(), slice.count);
   summed_ = number;
   Word(lines_[meeting_.rank()]->summed).store(summed_, std::memory_order_release);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/rounded_sums.h"
 #include "comm/shm/sum_kernels.h"
 
 namespace lockstep {
@@ -59,25 +60,29 @@ SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const Wa
   }
 }
 
-void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count) {
-  if (count * sizeof(float) <= direct_bytes) {
-    return all_reduce_sum({reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
-  }
+void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
+  const std::span<float> values(reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count);
+  if (values.size_bytes() <= direct_bytes) return all_reduce_sum(values, wire);
+  round_to(wire, values);
   // Where the array lies must agree as well: the ranks write each other's copies.
-  meeting_.begin(Collective::all_reduce_sum, count, (window.id << 48) | (first * sizeof(float)));
-  sum_slices(window, first, count);
+  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
+  sum_slices(window, first, count, wire);
 }
 
-void SharedReduction::all_reduce_sum(std::span<float> values) {
-  meeting_.begin(Collective::all_reduce_sum, values.size());
-  if (values.size_bytes() <= slot_bytes) return sum_small(values);
+void SharedReduction::all_reduce_sum(std::span<float> values, WireFormat wire) {
+  meeting_.begin(sum_in(wire), values.size());
+  round_to(wire, values);
+  if (values.size_bytes() <= slot_bytes) {
+    sum_small(values);
+    return round_to(wire, values);
+  }
   const size_t round = staging_bytes / sizeof(float);
   for (size_t at = 0; at < values.size(); at += round) {
     const size_t count = std::min(round, values.size() - at);
     // Between rounds nobody else touches this rank's staging: the others read and write it only before the second
     // meeting of sum_slices.
     std::memcpy(staging(meeting_.rank()), &values[at], count * sizeof(float));
-    sum_slices(staging_window_, 0, count);
+    sum_slices(staging_window_, 0, count, wire);
     std::memcpy(&values[at], staging(meeting_.rank()), count * sizeof(float));
   }
 }
@@ -95,11 +100,11 @@ void SharedReduction::sum_small(std::span<float> values) {
   }
 }
 
-void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count) {
+void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   meeting_.sync();
   const Slice slice = slice_of(first, count, meeting_.rank(), meeting_.size());
   for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(window.copies[r]) + slice.first;
-  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
+  sum_into_all_in(wire, arrays_.data(), meeting_.size(), slice.count);
   meeting_.sync();
 }
 

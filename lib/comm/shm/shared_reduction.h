@@ -41,8 +41,9 @@ class SharedReduction {
   static size_t memory_bytes(int size);
   SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy);
 
-  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count);  // floats of the window, in place
-  void all_reduce_sum(std::span<float> values);                                 // anywhere
+  // Floats of the window, in place; `wire` as in Communicator::all_reduce_sum_in.
+  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire = WireFormat::fp32);
+  void all_reduce_sum(std::span<float> values, WireFormat wire = WireFormat::fp32);  // anywhere
   void all_reduce(std::span<double> values, ReduceOp op);
   void broadcast(std::span<std::byte> bytes, int root);
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
@@ -58,7 +59,7 @@ class SharedReduction {
   std::byte* slot(int rank, int parity) const { return regions_[rank] + static_cast<size_t>(parity) * slot_bytes; }
   std::byte* staging(int rank) const { return staging_window_.copies[rank]; }
   void sum_small(std::span<float> values);
-  void sum_slices(const SharedWindow& window, size_t first, size_t count);
+  void sum_slices(const SharedWindow& window, size_t first, size_t count, WireFormat wire);
 
   Rendezvous meeting_;
   BackgroundSums background_;
