@@ -2,16 +2,12 @@
 
 #include <atomic>
 #include <utility>
-
-#include "comm/shm/shared_reduction.h"
-#include "comm/shm/sum_kernels.h"
-
 namespace lockstep {
 
 using Word = std::atomic_ref<uint64_t>;
 
-BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting)
-    : lines_(std::move(lines)), meeting_(meeting), arrays_(lines_.size()) {}
+BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting, SliceReduction* beyond)
+    : lines_(std::move(lines)), meeting_(meeting), slice_sum_(meeting, beyond) {}
 
 void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count) {
   if (started_ - finished_ == SumsLine::in_flight) finish();
@@ -35,9 +31,11 @@ bool BackgroundSums::has_summed(int peer, uint64_t number) const {
 
 void BackgroundSums::poll() {
   while (summed_ < started_) {
-    for (int peer = 0; peer < meeting_.size(); ++peer)
+    for (int peer = 0; peer < meeting_.size() && !under_way_; ++peer)
       if (!has_posted(peer, summed_ + 1)) return;
-    sum_next();
+    start_next();
+    if (!slice_sum_.advance()) return;
+    finish_next();
   }
 }
 
@@ -46,14 +44,18 @@ void BackgroundSums::finish() {
     const uint64_t number = summed_ + 1;
     for (int peer = 0; peer < meeting_.size(); ++peer)
       meeting_.wait_until(peer, [this, number](int r) { return has_posted(r, number); });
-    sum_next();
+    start_next();
+    slice_sum_.wait();
+    finish_next();
   }
   for (int peer = 0; peer < meeting_.size(); ++peer)
     meeting_.wait_until(peer, [this](int r) { return has_summed(r, started_); });
   finished_ = started_;
 }
 
-void BackgroundSums::sum_next() {
+void BackgroundSums::start_next() {
+  if (under_way_) return;
+  under_way_ = true;
   const uint64_t number = summed_ + 1;
   const Sum& sum = sums_[number % SumsLine::in_flight];
   for (int r = 0; r < meeting_.size(); ++r) {
@@ -62,10 +64,12 @@ void BackgroundSums::sum_next() {
         sum.sequence, sum.fingerprint, r,
         {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed)});
   }
-  const Slice slice = slice_of(sum.first, sum.count, meeting_.rank(), meeting_.size());
-  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(sum.window->copies[r]) + slice.first;
-  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
-  summed_ = number;
+  slice_sum_.start(*sum.window, sum.first, sum.count, sum.sequence, sum.fingerprint);
+}
+
+void BackgroundSums::finish_next() {
+  under_way_ = false;
+  ++summed_;
   Word(lines_[meeting_.rank()]->summed).store(summed_, std::memory_order_release);
 }
 

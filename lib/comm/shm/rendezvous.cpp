@@ -77,11 +77,12 @@ void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready) {
   const auto start = Clock::now();
   while (!ready(peer)) {
     throw_if_aborted();
+    if (policy_.idle != nullptr) policy_.idle();
     const auto waited = Clock::now() - start;
     if (std::chrono::duration<double>(waited).count() > policy_.timeout_seconds) {
       std::vector<int> missing;
       for (int r = 0; r < size(); ++r)
-        if (!ready(r)) missing.push_back(r);
+        if (!ready(r)) missing.push_back(policy_.first_rank + r);
       if (missing.empty()) return;
       fail(fmt::format("waited {:g} s in {} #{} for {}", policy_.timeout_seconds, name(current_.kind()), sequence_,
                        name_ranks(missing.data(), static_cast<int>(missing.size()))));
@@ -102,7 +103,8 @@ void Rendezvous::check_agreement(int peer) {
 }
 
 void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs) {
-  if (theirs != mine) fail(describe_mismatch(sequence, rank_, mine, peer, theirs));
+  const int first = policy_.first_rank;
+  if (theirs != mine) fail(describe_mismatch(sequence, first + rank_, mine, first + peer, theirs));
 }
 
 void Rendezvous::throw_if_aborted() const {
@@ -117,7 +119,7 @@ void Rendezvous::abort(std::string_view reason) {
   const size_t length = std::min(reason.size(), sizeof(notice_->message) - 1);
   std::memcpy(notice_->message, reason.data(), length);
   notice_->message[length] = '\0';
-  notice_->rank = static_cast<uint64_t>(rank_);
+  notice_->rank = static_cast<uint64_t>(policy_.first_rank + rank_);
   Word(notice_->state).store(2, std::memory_order_release);
 }
 

@@ -31,6 +31,8 @@ struct alignas(128) AbortNotice {
 struct WaitPolicy {
   double timeout_seconds = 120;
   bool yield_at_once = false;  // more ranks than cores: the awaited rank needs this core
+  int first_rank = 0;          // what messages call rank 0; the others follow
+  void (*idle)() = nullptr;    // called now and then while waiting: for what else must go on
 };
 
 class Rendezvous {
@@ -59,6 +61,10 @@ class Rendezvous {
   // Throws PeerFailure when `theirs` is not what this rank does in collective number `sequence`.
   void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
+  // Throws PeerFailure when a rank aborted: for waits elsewhere.
+  void throw_if_aborted() const;
+  // The first call aborts, see there; throws PeerFailure.
+  [[noreturn]] void fail(const std::string& reason);
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
   void abort(std::string_view reason);
 
@@ -66,8 +72,6 @@ class Rendezvous {
   bool has_posted(int peer) const;
   void wait_slowly(int peer, const std::function<bool(int)>& ready);
   void check_agreement(int peer);
-  void throw_if_aborted() const;
-  [[noreturn]] void fail(const std::string& reason);
 
   std::vector<PhaseLine*> lines_;
   AbortNotice* notice_;

@@ -9,7 +9,6 @@ namespace lockstep {
 namespace {
 
 constexpr size_t page = 4096;
-constexpr size_t line_floats = 64 / sizeof(float);
 constexpr size_t region_bytes = 2 * SharedReduction::slot_bytes + SharedReduction::staging_bytes;
 
 size_t header_bytes(int size) {
@@ -36,20 +35,13 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
 
 }  // namespace
 
-Slice slice_of(size_t first, size_t count, int rank, int size) {
-  const size_t first_line = first / line_floats;
-  const size_t lines = (first + count + line_floats - 1) / line_floats - first_line;
-  const size_t share = (lines + size - 1) / size;
-  const size_t begin = std::clamp((first_line + rank * share) * line_floats, first, first + count);
-  const size_t end = std::clamp((first_line + (rank + 1) * share) * line_floats, first, first + count);
-  return {begin, end - begin};
-}
-
 size_t SharedReduction::memory_bytes(int size) { return header_bytes(size) + size * region_bytes; }
 
-SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy)
+SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy,
+                                 SliceReduction* beyond)
     : meeting_(phase_lines(memory, size), reinterpret_cast<AbortNotice*>(memory), rank, policy),
-      background_(sums_lines(memory, size), meeting_),
+      slice_sum_(meeting_, beyond),
+      background_(sums_lines(memory, size), meeting_, beyond),
       arrays_(size),
       doubles_(size) {
   staging_window_.bytes = staging_bytes;
@@ -60,7 +52,7 @@ SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const Wa
 }
 
 void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count) {
-  if (count * sizeof(float) <= direct_bytes) {
+  if (!slice_sum_.has_beyond() && count * sizeof(float) <= direct_bytes) {
     return all_reduce_sum({reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
   }
   // Where the array lies must agree as well: the ranks write each other's copies.
@@ -70,7 +62,7 @@ void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, s
 
 void SharedReduction::all_reduce_sum(std::span<float> values) {
   meeting_.begin(Collective::all_reduce_sum, values.size());
-  if (values.size_bytes() <= slot_bytes) return sum_small(values);
+  if (!slice_sum_.has_beyond() && values.size_bytes() <= slot_bytes) return sum_small(values);
   const size_t round = staging_bytes / sizeof(float);
   for (size_t at = 0; at < values.size(); at += round) {
     const size_t count = std::min(round, values.size() - at);
@@ -97,9 +89,8 @@ void SharedReduction::sum_small(std::span<float> values) {
 
 void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count) {
   meeting_.sync();
-  const Slice slice = slice_of(first, count, meeting_.rank(), meeting_.size());
-  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(window.copies[r]) + slice.first;
-  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
+  slice_sum_.start(window, first, count, meeting_.sequence(), meeting_.current());
+  slice_sum_.wait();
   meeting_.sync();
 }
 
@@ -158,8 +149,10 @@ std::vector<std::vector<std::byte>> SharedReduction::all_gather(std::span<const 
   return gathered;
 }
 
-void SharedReduction::barrier() {
-  meeting_.begin(Collective::barrier, 0);
+void SharedReduction::barrier() { agree(Collective::barrier, 0, 0); }
+
+void SharedReduction::agree(Collective kind, uint64_t count, uint64_t where) {
+  meeting_.begin(kind, count, where);
   meeting_.sync();
 }
 

@@ -14,22 +14,9 @@
 #include "comm/communicator.h"
 #include "comm/shm/background_sums.h"
 #include "comm/shm/rendezvous.h"
+#include "comm/shm/slice_sum.h"
 
 namespace lockstep {
-
-// One array of every rank at addresses of this process; all copies have the same size and alignment.
-struct SharedWindow {
-  std::vector<std::byte*> copies;  // by rank
-  size_t bytes = 0;
-  uint64_t id = 0;  // the same on all ranks, from 1
-};
-
-// The part of floats [first, first + count) of a window that `rank` sums: whole cache lines, so no two ranks write one.
-struct Slice {
-  size_t first = 0;
-  size_t count = 0;
-};
-Slice slice_of(size_t first, size_t count, int rank, int size);
 
 class SharedReduction {
  public:
@@ -39,7 +26,8 @@ class SharedReduction {
 
   // Bytes of shared memory needed; zeroed, aligned to 128, mapped by all ranks and outliving them all.
   static size_t memory_bytes(int size);
-  SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy);
+  // beyond: what becomes of slices before they are shared; null: nothing. Outlives this object.
+  SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy, SliceReduction* beyond = nullptr);
 
   void all_reduce_sum(const SharedWindow& window, size_t first, size_t count);  // floats of the window, in place
   void all_reduce_sum(std::span<float> values);                                 // anywhere
@@ -47,10 +35,13 @@ class SharedReduction {
   void broadcast(std::span<std::byte> bytes, int root);
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
   void barrier();
+  // Returns when every rank is in this same call, which is not a collective of its own.
+  void agree(Collective kind, uint64_t count, uint64_t where);
 
   // all_reduce_sum of places in windows, while this rank goes on computing; see BackgroundSums.
   BackgroundSums& background() { return background_; }
 
+  Rendezvous& meeting() { return meeting_; }
   uint64_t sequence() const { return meeting_.sequence(); }
   void abort(std::string_view reason) { meeting_.abort(reason); }
 
@@ -61,6 +52,7 @@ class SharedReduction {
   void sum_slices(const SharedWindow& window, size_t first, size_t count);
 
   Rendezvous meeting_;
+  SliceSum slice_sum_;
   BackgroundSums background_;
   std::vector<std::byte*> regions_;
   SharedWindow staging_window_;
