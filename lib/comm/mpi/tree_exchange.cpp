@@ -130,10 +130,13 @@ void TreeExchange::check_headers() const {
   }
 }
 
-std::vector<int> TreeExchange::missing() const {
+std::vector<int> TreeExchange::missing() {
   std::vector<int> late;
-  for (int r = 0; r < size(); ++r)
-    if (requests_[r] != MPI_REQUEST_NULL) late.push_back(names_[r]);
+  for (int r = 0; r < size(); ++r) {
+    int done = 0;  // MPI_Testall tells of all of them only
+    check(MPI_Test(&requests_[r], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!done) late.push_back(names_[r]);
+  }
   return late;
 }
 

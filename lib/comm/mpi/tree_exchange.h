@@ -38,7 +38,7 @@ class TreeExchange {
   // another collective.
   bool advance();
   // The names of those for whose messages this rank waits.
-  std::vector<int> missing() const;
+  std::vector<int> missing();
 
  private:
   enum class Phase { idle, headers, whole, scatter, gather };
