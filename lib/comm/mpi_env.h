@@ -18,7 +18,8 @@ class MpiEnvironment {
   // Starts MPI (unless it runs already: then it is left running at the end, too). Throws Error when MPI lacks threads
   // or its size contradicts the launcher's (launcher.h). Collective. pretend: if given, ranks that share memory count
   // as of one node only where it gives them the same number: what several nodes do can then be seen on one machine.
-  explicit MpiEnvironment(const std::function<int(int rank)>& pretend = {});
+  using Pretend = std::function<int(int rank, int size)>;
+  explicit MpiEnvironment(const Pretend& pretend = {});
   // Ends MPI, unless an exception is in flight: other ranks may then never come to MPI_Finalize.
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRanksPerNode = 2;
 
-int node_of(int rank) { return rank / kRanksPerNode; }
+int node_of(int rank, int = 0) { return rank / kRanksPerNode; }
 
 std::unique_ptr<HierarchicalCommunicator> two_levels(const MpiEnvironment& env, double timeout_seconds = 60) {
   return std::make_unique<HierarchicalCommunicator>(env.world(), env.node(), WaitPolicy{timeout_seconds, true});
@@ -160,7 +160,7 @@ TEST_CASE("the factory measures on several nodes and says what it found") {
 }
 
 TEST_CASE("where nodes are no branches of the tree the factory takes messages and says why") {
-  const MpiEnvironment env([](int rank) { return rank % 2; });
+  const MpiEnvironment env([](int rank, int) { return rank % 2; });
   if (env.size() < 4) return;
   for (const char* kind : {"auto", "hierarchical"}) {
     std::string why;

@@ -33,7 +33,7 @@ ShmOptions node_options(MPI_Comm world, MPI_Comm node, WaitPolicy wait, SliceRed
 
 HierarchicalCommunicator::HierarchicalCommunicator(MPI_Comm world, MPI_Comm node, const WaitPolicy& wait)
     : world_(world, MpiOptions{.timeout_seconds = wait.timeout_seconds}),
-      bridge_(world, node, checked_placement(world, node), wait.timeout_seconds),
+      bridge_(world, node, checked_placement(world, node), wait),
       node_(node, node_options(world, node, wait, bridge_)) {}
 
 Buffer HierarchicalCommunicator::allocate(size_t bytes) {

@@ -12,13 +12,14 @@ namespace lockstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int tests_before_yield = 200;
 constexpr auto yields_before_sleep = std::chrono::seconds(1);
 
 }  // namespace
 
-NodeBridge::NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement, double timeout_seconds)
-    : owners_(placement.fewest()), timeout_seconds_(timeout_seconds) {
+NodeBridge::NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement, const WaitPolicy& wait)
+    : owners_(placement.fewest()),
+      timeout_seconds_(wait.timeout_seconds),
+      tests_before_yield_(wait.yield_at_once ? 1 : 200) {
   const int local_rank = mpi::rank(node), rank = mpi::rank(world);
   const bool owner = local_rank < owners_;
   mpi::OwnedComm comm = mpi::OwnedComm::split(world, owner ? local_rank : MPI_UNDEFINED, rank);
@@ -46,7 +47,7 @@ void NodeBridge::wait(Rendezvous& node) {
       node.fail(failure.what());
     }
   };
-  for (int test = 0; test < tests_before_yield; ++test)
+  for (int test = 0; test < tests_before_yield_; ++test)
     if (done()) return;
   const auto start = Clock::now();
   while (!done()) {

@@ -17,7 +17,7 @@ class NodeBridge final : public SliceReduction {
   static constexpr size_t slice_bytes = 16 << 10;  // an array is divided among the owners in no smaller slices
 
   // Collective over world.
-  NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement, double timeout_seconds);
+  NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement, const WaitPolicy& wait);
 
   int owners(size_t count) const override;
   void start(std::span<float> slice, uint64_t sequence, const Fingerprint& fingerprint) override;
@@ -30,6 +30,7 @@ class NodeBridge final : public SliceReduction {
   std::optional<mpi::TreeExchange> exchange_;  // of owners
   int owners_;
   double timeout_seconds_;
+  int tests_before_yield_;
 };
 
 }  // namespace lockstep

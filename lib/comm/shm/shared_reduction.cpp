@@ -9,6 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t page = 4096;
+constexpr size_t half_staging = SharedReduction::staging_bytes / 2;
 constexpr size_t region_bytes = 2 * SharedReduction::slot_bytes + SharedReduction::staging_bytes;
 
 size_t header_bytes(int size) {
@@ -63,14 +64,46 @@ void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, s
 void SharedReduction::all_reduce_sum(std::span<float> values) {
   meeting_.begin(Collective::all_reduce_sum, values.size());
   if (!slice_sum_.has_beyond() && values.size_bytes() <= slot_bytes) return sum_small(values);
-  const size_t round = staging_bytes / sizeof(float);
-  for (size_t at = 0; at < values.size(); at += round) {
-    const size_t count = std::min(round, values.size() - at);
-    // Between rounds nobody else touches this rank's staging: the others read and write it only before the second
-    // meeting of sum_slices.
-    std::memcpy(staging(meeting_.rank()), &values[at], count * sizeof(float));
-    sum_slices(staging_window_, 0, count);
-    std::memcpy(&values[at], staging(meeting_.rank()), count * sizeof(float));
+  const bool lends = !slice_sum_.has_beyond();
+  const size_t round = (lends ? half_staging : staging_bytes) / sizeof(float);
+  for (size_t i = 0; i * round < values.size(); ++i) {
+    const std::span<float> part = values.subspan(i * round, std::min(round, values.size() - i * round));
+    lends ? sum_lent(part, i % 2 * half_staging) : sum_copied(part);
+  }
+  if (lends) meeting_.sync();  // the staging is free again for any other collective
+}
+
+// Between rounds nobody else touches this rank's staging: the others read and write it only before the second meeting
+// of sum_slices.
+void SharedReduction::sum_copied(std::span<float> values) {
+  copy_bytes(staging(meeting_.rank()), reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
+  sum_slices(staging_window_, 0, values.size());
+  copy_bytes(reinterpret_cast<std::byte*>(values.data()), staging(meeting_.rank()), values.size_bytes());
+}
+
+// Of every array only what other ranks need is copied: their slices to them, and back the sum of each slice. Rounds
+// alternate between the halves of the staging: a half is written again two rounds later, when every rank has come to a
+// meeting after it read that half.
+void SharedReduction::sum_lent(std::span<float> values, size_t half) {
+  const int rank = meeting_.rank(), size = meeting_.size();
+  const auto lent = [&](int r) { return reinterpret_cast<float*>(staging(r) + half); };
+  const auto copy = [](float* to, const float* from, size_t count) {
+    copy_bytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), count * sizeof(float));
+  };
+  const Slice mine = slice_of(0, values.size(), rank, size);
+  const size_t end = mine.first + mine.count;
+  copy(lent(rank), values.data(), mine.first);
+  copy(lent(rank) + end, values.data() + end, values.size() - end);
+  meeting_.sync();
+  for (int r = 0; r < size; ++r) arrays_[r] = (r == rank ? values.data() : lent(r)) + mine.first;
+  sum_into(lent(rank) + mine.first, arrays_.data(), size, mine.count);
+  meeting_.post();
+  copy(values.data() + mine.first, lent(rank) + mine.first, mine.count);
+  meeting_.wait_all();
+  for (int i = 1; i < size; ++i) {
+    const int r = (rank + i) % size;
+    const Slice theirs = slice_of(0, values.size(), r, size);
+    copy(values.data() + theirs.first, lent(r) + theirs.first, theirs.count);
   }
 }
 
@@ -110,7 +143,7 @@ void SharedReduction::all_reduce(std::span<double> values, ReduceOp op) {
 
 void SharedReduction::broadcast(std::span<std::byte> bytes, int root) {
   meeting_.begin(Collective::broadcast, bytes.size(), static_cast<uint64_t>(root));
-  constexpr size_t half = staging_bytes / 2;
+  constexpr size_t half = half_staging;
   for (size_t at = 0; at < bytes.size(); at += half) {
     const size_t count = std::min(half, bytes.size() - at);
     std::byte* shared = staging(root) + static_cast<size_t>(meeting_.next_parity()) * half;
@@ -135,7 +168,7 @@ std::vector<std::vector<std::byte>> SharedReduction::all_gather(std::span<const 
     gathered[r].resize(theirs);
     longest = std::max<size_t>(longest, theirs);
   }
-  constexpr size_t half = staging_bytes / 2;
+  constexpr size_t half = half_staging;
   for (size_t at = 0; at < longest; at += half) {
     const size_t offset = static_cast<size_t>(meeting_.next_parity()) * half;
     if (at < mine.size()) copy_bytes(staging(meeting_.rank()) + offset, &mine[at], std::min(half, mine.size() - at));

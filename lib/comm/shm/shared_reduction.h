@@ -20,9 +20,9 @@ namespace lockstep {
 
 class SharedReduction {
  public:
-  static constexpr size_t slot_bytes = 16 << 10;      // arrays up to this size take the one-meeting path ...
-  static constexpr size_t direct_bytes = 1 << 10;     // ... those in a window only up to this size (measured)
-  static constexpr size_t staging_bytes = 512 << 10;  // what one round of a large array outside any window moves
+  static constexpr size_t slot_bytes = 16 << 10;    // arrays up to this size take the one-meeting path ...
+  static constexpr size_t direct_bytes = 1 << 10;   // ... those in a window only up to this size (measured)
+  static constexpr size_t staging_bytes = 1 << 20;  // what one round of a large array outside any window moves
 
   // Bytes of shared memory needed; zeroed, aligned to 128, mapped by all ranks and outliving them all.
   static size_t memory_bytes(int size);
@@ -49,6 +49,8 @@ class SharedReduction {
   std::byte* slot(int rank, int parity) const { return regions_[rank] + static_cast<size_t>(parity) * slot_bytes; }
   std::byte* staging(int rank) const { return staging_window_.copies[rank]; }
   void sum_small(std::span<float> values);
+  void sum_copied(std::span<float> values);
+  void sum_lent(std::span<float> values, size_t half);
   void sum_slices(const SharedWindow& window, size_t first, size_t count);
 
   Rendezvous meeting_;
