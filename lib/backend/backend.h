@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backend/loss_ops.h"
@@ -17,6 +18,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;  // "cpu"
+  // What computes beside our own code, with versions: "oneDNN 2.6.3".
+  virtual std::string libraries() const = 0;
   virtual Buffer allocate(size_t bytes) = 0;  // zeroed
 
   // Pointwise on n floats.

@@ -1,5 +1,7 @@
 #include "dist/gradient_synchronizer.h"
 
+#include <utility>
+
 #include "core/error.h"
 
 namespace lockstep {
@@ -15,7 +17,12 @@ GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& 
       missing_(buckets_.size()),
       sync_(settings.sync && communicator.size() > 1),
       overlap_(settings.overlap && sync_ && buckets_.size() > 1),
+      wire_(settings.wire),
       factor_(settings.average_ranks ? static_cast<float>(1.0 / communicator.size()) : 1.0f) {
+  std::vector<std::string> names;
+  for (const Bucket& bucket : buckets_)
+    names.push_back(store.parameters()[static_cast<size_t>(bucket.members.front())].name);
+  communicator.activity().name_buckets(std::move(names));
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (const ParameterId id : buckets_[bucket].members) bucket_of_[static_cast<size_t>(id)] = bucket;
 }
@@ -46,16 +53,19 @@ void GradientSynchronizer::finish() {
   if (!sync_) return;
   while (launched_ < buckets_.size()) launch();
   if (overlap_) communicator_.finish_sums();
+  communicator_.activity().bucket(-1);
 }
 
 void GradientSynchronizer::launch() {
+  communicator_.activity().bucket(static_cast<int64_t>(launched_));
   const Bucket& bucket = buckets_[launched_++];
   const auto gradients = store_.gradients().subspan(bucket.offset, bucket.count);
   if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+  if (watch_ != nullptr) watch_->look(bucket);
   if (overlap_) {
-    communicator_.start_sum(gradients);
+    communicator_.start_sum_in(wire_, gradients);
   } else {
-    communicator_.all_reduce_sum(gradients);
+    communicator_.all_reduce_sum_in(wire_, gradients);
   }
   ++all_reduces_;
 }

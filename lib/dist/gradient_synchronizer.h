@@ -9,6 +9,7 @@
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
 #include "dist/bucket_plan.h"
+#include "dist/gradient_watch.h"
 #include "nn/graph.h"
 
 namespace lockstep {
@@ -18,6 +19,7 @@ struct SyncSettings {
   bool sync = true;            // false: nothing is ever reduced, the replicas drift apart (to show that they do)
   bool overlap = true;         // launch during backward; false: all buckets after it. The sums have the same bits
   bool average_ranks = false;  // every gradient times float(1 / world size) before the sum, as PyTorch's DDP
+  WireFormat wire = WireFormat::fp32;  // how gradients travel; see Communicator::all_reduce_sum_in
 };
 
 class GradientSynchronizer final : public GradientListener {
@@ -25,6 +27,8 @@ class GradientSynchronizer final : public GradientListener {
   GradientSynchronizer(ParameterStore& store, Communicator& communicator, const OptimizerOps& ops,
                        const SyncSettings& settings);
 
+  // Is shown every bucket just before its launch; null: nobody. Outlives this object.
+  void set_watch(GradientWatch* watch) { watch_ = watch; }
   void begin_micro_step(int index, int count);  // index of count in the window
   void on_ready(ParameterId id) override;
   // Ends the window: afterwards the gradient arena holds the sum over ranks, the same bits on all. A rank that had no
@@ -46,6 +50,8 @@ class GradientSynchronizer final : public GradientListener {
   std::vector<size_t> bucket_of_;  // by ParameterId
   std::vector<size_t> missing_;    // by bucket: gradients that are not final yet
   bool sync_, overlap_;
+  WireFormat wire_;
+  GradientWatch* watch_ = nullptr;
   float factor_;  // of this rank's gradients in the sum
   bool last_micro_step_ = false;
   size_t ready_ = 0;     // gradients final in this window

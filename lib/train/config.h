@@ -149,7 +149,9 @@ struct DistributedConfig {
   std::string average = "samples";             // samples | ranks (PyTorch DDP's mean of the ranks' means)
   bool overlap = true;                         // launch buckets while backward goes on
   double bucket_mb = 25, first_bucket_mb = 1;  // MiB of gradients per all-reduce
+  std::string compress = "none";               // none | bf16 | fp16: how gradients travel
   double timeout = 120;                        // seconds a collective may wait
+  double prepare_timeout = 3600;               // the same before the first step
   std::string where;                           // of world_size
 };
 

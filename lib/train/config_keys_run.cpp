@@ -94,7 +94,15 @@ const Schema& distributed_schema() {
              .also({"bucket_cap_mb", "bucket_size"}),
          key("first_bucket_mb", &S::first_bucket_mb, between(0, 1 << 20),
              "The same for the bucket that is complete first, which should start early."),
-         key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
+         key("compress", &S::compress, one_of({"none", "bf16", "fp16"}),
+             "Rounds gradients to 16 bits where they travel, half the bytes: added in float, the sum rounded once, "
+             "same "
+             "bits on all ranks. fp16 has more digits, but overflows at 65520 (train.on_nonfinite sees it).")
+             .also({"compression", "gradient_compression", "comm_hook", "communication_data_type"}),
+         key("timeout", &S::timeout, above(0),
+             "Seconds that a collective may wait before the run ends, naming rank, step, collective and bucket."),
+         key("prepare_timeout", &S::prepare_timeout, above(0),
+             "The same before the first step, where one rank may be busy with data for long.")});
     made.finish = [](void* object, const MapView& view) {
       if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
     };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "comm/run_agreed.h"
+#include "core/build_info.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -28,11 +29,13 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       backend_(backend),
       communicator_(communicator),
       log_(log),
+      fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}) {
+  communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
-  check_replicas_alike(network_->store(), to_yaml(config_), communicator_);
+  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
 }
 
@@ -40,6 +43,7 @@ Trainer::~Trainer() = default;
 
 // What needs no other rank: data, plan, network. The generator is used as the PyTorch script uses its global one.
 void Trainer::build() {
+  fault_.at_preparation();
   train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
@@ -81,6 +85,7 @@ void Trainer::build_on_parameters() {
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
                                                  static_cast<size_t>(most_rows));
+  synchronizer_->set_watch(nonfinite_->watch(backend_.optimizer_ops(), sync_settings(config_.distributed).wire));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -144,6 +149,8 @@ void Trainer::begin_epoch(int64_t epoch) {
 }
 
 void Trainer::train_step(int64_t step_in_epoch) {
+  communicator_.activity().step(step_);
+  fault_.at_step(step_);
   const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
   window_ = {};
   window_indices_.clear();

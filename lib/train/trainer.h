@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "comm/communicator.h"
+#include "core/fault.h"
 #include "core/rng.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
@@ -51,6 +52,7 @@ class Trainer {
   const std::string& arithmetic() const { return arithmetic_; }
   Network& network() { return *network_; }
   GradientSynchronizer& synchronizer() { return *synchronizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest.
   void begin_epoch(int64_t epoch);
   void train_step(int64_t step_in_epoch);
@@ -86,6 +88,7 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   RunLog& log_;
+  Fault fault_;
 
   Generator generator_;  // the script's global generator: data, then initial weights, then order
   std::unique_ptr<const Dataset> train_data_, val_data_;

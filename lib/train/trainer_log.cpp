@@ -94,6 +94,7 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 }
 
 void Trainer::evaluate(EpochResult& result) {
+  communicator_.activity().evaluation(step_ - 1);
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
@@ -106,6 +107,7 @@ void Trainer::evaluate(EpochResult& result) {
              .count = metrics.count,
              .shard_sizes = metrics.shard_sizes,
              .seconds = seconds});
+  communicator_.activity().step(step_ - 1);
   learning_rate_->observe_validation(metrics);
   result.validation = metrics;
   evaluation_seconds_ += seconds;

@@ -97,7 +97,8 @@ SyncSettings sync_settings(const DistributedConfig& config) {
   return {.caps = {.first_bytes = bytes(config.first_bucket_mb), .bytes = bytes(config.bucket_mb)},
           .sync = config.sync,
           .overlap = config.overlap,
-          .average_ranks = config.average == "ranks"};
+          .average_ranks = config.average == "ranks",
+          .wire = parse_wire_format(config.compress)};
 }
 
 OptimizerSettings optimizer_settings(const Config& config) {

@@ -1,5 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <dnnl.h>
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <cstring>
@@ -10,6 +12,11 @@
 #include "core/cpu_features.h"
 
 namespace lockstep {
+
+std::string CpuBackend::libraries() const {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{} ({:.12})", version->major, version->minor, version->patch, version->hash);
+}
 
 void CpuBackend::copy(size_t n, const float* from, float* to) {
   if (n != 0) std::memcpy(to, from, n * sizeof(float));

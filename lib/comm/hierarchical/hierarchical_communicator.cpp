@@ -22,6 +22,11 @@ void drive_mpi() {
   mpi::check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
+WaitPolicy watched(WaitPolicy policy, const Activity& activity) {
+  policy.activity = &activity;
+  return policy;
+}
+
 ShmOptions node_options(MPI_Comm world, MPI_Comm node, WaitPolicy wait, SliceReduction& bridge) {
   wait.first_rank = mpi::rank(world) - mpi::rank(node);
   wait.idle = drive_mpi;
@@ -32,9 +37,9 @@ ShmOptions node_options(MPI_Comm world, MPI_Comm node, WaitPolicy wait, SliceRed
 }  // namespace
 
 HierarchicalCommunicator::HierarchicalCommunicator(MPI_Comm world, MPI_Comm node, const WaitPolicy& wait)
-    : world_(world, MpiOptions{.timeout_seconds = wait.timeout_seconds}),
-      bridge_(world, node, checked_placement(world, node), wait),
-      node_(node, node_options(world, node, wait, bridge_)) {}
+    : world_(world, MpiOptions{.timeout_seconds = wait.timeout_seconds, .activity = &activity()}),
+      bridge_(world, node, checked_placement(world, node), watched(wait, activity())),
+      node_(node, node_options(world, node, watched(wait, activity()), bridge_)) {}
 
 Buffer HierarchicalCommunicator::allocate(size_t bytes) {
   const auto asked = all_gather(std::as_bytes(std::span(&bytes, 1)));

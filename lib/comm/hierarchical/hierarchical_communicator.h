@@ -27,6 +27,9 @@ class HierarchicalCommunicator final : public Communicator {
   Buffer allocate(size_t bytes) override;
   void all_reduce_sum(std::span<float> values) override { node_.all_reduce_sum(values); }
   void start_sum(std::span<float> values) override { node_.start_sum(values); }
+  // Sums of nodes need all their bits, or the order of addition would show: what travels is not less.
+  void all_reduce_sum_in(WireFormat wire, std::span<float> values) override { node_.all_reduce_sum_in(wire, values); }
+  void start_sum_in(WireFormat wire, std::span<float> values) override { node_.start_sum_in(wire, values); }
   void poll_sums() override { node_.poll_sums(); }
   void finish_sums() override { node_.finish_sums(); }
   void all_reduce(std::span<double> values, ReduceOp op) override;

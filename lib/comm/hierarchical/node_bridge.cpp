@@ -26,16 +26,14 @@ NodeBridge::NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement
   if (!owner) return;
   std::vector<int> names(static_cast<size_t>(mpi::size(comm.get())));
   mpi::check(MPI_Allgather(&rank, 1, MPI_INT, names.data(), 1, MPI_INT, comm.get()), "MPI_Allgather");
-  exchange_.emplace(std::move(comm), std::move(names));
+  exchange_.emplace(std::move(comm), std::move(names), wait.activity);
 }
 
 int NodeBridge::owners(size_t count) const {
   return static_cast<int>(std::clamp<size_t>(count * sizeof(float) / slice_bytes, 1, static_cast<size_t>(owners_)));
 }
 
-void NodeBridge::start(std::span<float> slice, uint64_t sequence, const Fingerprint& fingerprint) {
-  exchange_->start(slice, sequence, fingerprint);
-}
+void NodeBridge::start(std::span<float> slice, const Call& call) { exchange_->start(slice, call); }
 
 bool NodeBridge::advance() { return exchange_->advance(); }
 
@@ -49,14 +47,16 @@ void NodeBridge::wait(Rendezvous& node) {
   };
   for (int test = 0; test < tests_before_yield_; ++test)
     if (done()) return;
+  const Activity* activity = node.activity();
+  const double limit = activity != nullptr ? activity->limit(timeout_seconds_) : timeout_seconds_;
   const auto start = Clock::now();
   while (!done()) {
-    node.throw_if_aborted();
+    node.throw_if_aborted(exchange_->call());
     const auto waited = Clock::now() - start;
-    if (std::chrono::duration<double>(waited).count() > timeout_seconds_) {
+    if (std::chrono::duration<double>(waited).count() > limit) {
       const std::vector<int> late = exchange_->missing();
-      node.fail(fmt::format("waited {:g} s in {} #{} for {}", timeout_seconds_, name(node.current().kind()),
-                            node.sequence(), name_ranks(late.data(), static_cast<int>(late.size()))));
+      node.fail(fmt::format("waited {:g} s in {} for {}", limit, exchange_->call().describe(activity),
+                            name_ranks(late.data(), static_cast<int>(late.size()))));
     }
     if (waited < yields_before_sleep) {
       sched_yield();
@@ -68,7 +68,7 @@ void NodeBridge::wait(Rendezvous& node) {
 
 void NodeBridge::agree(Rendezvous& node) {
   if (!exchange_) return;
-  exchange_->start({}, node.sequence(), node.current());
+  exchange_->start({}, {node.sequence(), node.current()});
   wait(node);
 }
 

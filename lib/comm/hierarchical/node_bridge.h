@@ -20,7 +20,7 @@ class NodeBridge final : public SliceReduction {
   NodeBridge(MPI_Comm world, MPI_Comm node, const Placement& placement, const WaitPolicy& wait);
 
   int owners(size_t count) const override;
-  void start(std::span<float> slice, uint64_t sequence, const Fingerprint& fingerprint) override;
+  void start(std::span<float> slice, const Call& call) override;
   bool advance() override;
   void wait(Rendezvous& node) override;
   // Returns when the owners of this rank's slice on the other nodes are in the collective that `node` is in.

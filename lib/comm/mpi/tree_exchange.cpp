@@ -5,18 +5,14 @@
 #include <utility>
 
 #include "comm/mpi/chunks.h"
+#include "comm/mpi/tags.h"
 #include "comm/shm/sum_kernels.h"
 
 namespace lockstep::mpi {
-namespace {
-
-constexpr int exchange_tag = 0;  // the communicator is ours alone, and messages of two ranks keep their order
-
-}  // namespace
-
-TreeExchange::TreeExchange(OwnedComm comm, std::vector<int> names, size_t round_bytes)
+TreeExchange::TreeExchange(OwnedComm comm, std::vector<int> names, const Activity* activity, size_t round_bytes)
     : comm_(std::move(comm)),
       names_(std::move(names)),
+      activity_(activity),
       rank_(mpi::rank(comm_.get())),
       round_(std::max<size_t>(1, round_bytes / sizeof(float))),
       messages_(Buffer::host(names_.size() * message_bytes)),
@@ -34,17 +30,15 @@ TreeExchange::~TreeExchange() {
   comm_.abandon();
 }
 
-void TreeExchange::start(std::span<float> values, uint64_t sequence, const Fingerprint& fingerprint) {
+void TreeExchange::start(std::span<float> values, const Call& call) {
   values_ = values;
-  sequence_ = sequence;
-  fingerprint_ = fingerprint;
+  call_ = call;
   done_ = 0;
   phase_ = Phase::headers;
-  const Header header{sequence, fingerprint};
-  std::memcpy(message(rank_), &header, sizeof(header));
-  size_t bytes = sizeof(header);
+  std::memcpy(message(rank_), &call, sizeof(call));
+  size_t bytes = sizeof(call);
   if (in_header() && !values.empty()) {
-    std::memcpy(message(rank_) + sizeof(header), values.data(), values.size_bytes());
+    std::memcpy(message(rank_) + sizeof(call), values.data(), values.size_bytes());
     bytes += values.size_bytes();
   }
   for (int i = 1; i < size(); ++i) receive((rank_ + i) % size(), message((rank_ + i) % size()), message_bytes);
@@ -67,7 +61,7 @@ void TreeExchange::finish_step() {
     case Phase::headers:
       check_headers();
       if (!in_header()) return start_round();
-      for (int r = 0; r < size(); ++r) arrays_[r] = reinterpret_cast<float*>(message(r) + sizeof(Header));
+      for (int r = 0; r < size(); ++r) arrays_[r] = reinterpret_cast<float*>(message(r) + sizeof(Call));
       sum_into(values_.data(), arrays_.data(), size(), values_.size());
       phase_ = Phase::idle;
       break;
@@ -123,10 +117,11 @@ void TreeExchange::start_gather() {
 
 void TreeExchange::check_headers() const {
   for (int r = 0; r < size(); ++r) {
-    Header theirs{};
+    Call theirs;
     std::memcpy(&theirs, message(r), sizeof(theirs));
-    if (theirs.fingerprint != fingerprint_ || theirs.sequence != sequence_)
-      throw PeerFailure(describe_mismatch(sequence_, names_[rank_], fingerprint_, names_[r], theirs.fingerprint));
+    if (theirs.fingerprint != call_.fingerprint || theirs.sequence != call_.sequence)
+      throw PeerFailure(describe_mismatch(call_.sequence, names_[rank_], call_.fingerprint, names_[r],
+                                          theirs.fingerprint, activity_));
   }
 }
 
@@ -141,13 +136,13 @@ std::vector<int> TreeExchange::missing() {
 }
 
 void TreeExchange::send(int peer, const void* data, size_t bytes) {
-  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, exchange_tag, comm_.get(),
+  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag::data, comm_.get(),
                   &requests_[names_.size() + static_cast<size_t>(peer)]),
         "MPI_Isend");
 }
 
 void TreeExchange::receive(int peer, void* data, size_t bytes) {
-  check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, exchange_tag, comm_.get(), &requests_[peer]),
+  check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, tag::data, comm_.get(), &requests_[peer]),
         "MPI_Irecv");
 }
 

@@ -26,14 +26,17 @@ class TreeExchange {
   static constexpr size_t default_round_bytes = 2 << 20;  // of the array at a time; bounds the staging
 
   // The communicator's ranks are the leaves; names[r] is what messages call rank r.
-  TreeExchange(OwnedComm comm, std::vector<int> names, size_t round_bytes = default_round_bytes);
+  // `activity`: what this rank is busy with, for messages; may be null, outlives this object.
+  TreeExchange(OwnedComm comm, std::vector<int> names, const Activity* activity,
+               size_t round_bytes = default_round_bytes);
   // In the middle of a sum, MPI may still be using its buffers: they stay until the process ends.
   ~TreeExchange();
 
   int size() const { return static_cast<int>(names_.size()); }
   bool idle() const { return phase_ == Phase::idle; }
   // Until advance() has said true, `values` belong to the sum. Needs idle().
-  void start(std::span<float> values, uint64_t sequence, const Fingerprint& fingerprint);
+  void start(std::span<float> values, const Call& call);
+  const Call& call() const { return call_; }
   // Does what can be done without waiting; true when `values` hold the sum. Throws PeerFailure when another rank is in
   // another collective.
   bool advance();
@@ -42,11 +45,7 @@ class TreeExchange {
 
  private:
   enum class Phase { idle, headers, whole, scatter, gather };
-  struct Header {
-    uint64_t sequence;
-    Fingerprint fingerprint;
-  };
-  static constexpr size_t message_bytes = sizeof(Header) + in_header_bytes;
+  static constexpr size_t message_bytes = sizeof(Call) + in_header_bytes;
 
   std::byte* message(int rank) const { return static_cast<std::byte*>(messages_.data()) + rank * message_bytes; }
   bool in_header() const { return values_.size_bytes() <= in_header_bytes; }
@@ -60,13 +59,13 @@ class TreeExchange {
 
   OwnedComm comm_;
   std::vector<int> names_;
+  const Activity* activity_;
   int rank_;
   size_t round_;  // floats
   Phase phase_ = Phase::idle;
   std::span<float> values_, current_;  // the array, the round of it that is being exchanged
   size_t done_ = 0;                    // floats
-  uint64_t sequence_ = 0;
-  Fingerprint fingerprint_;
+  Call call_;
   Buffer messages_, staging_;
   std::vector<MPI_Request> requests_;  // receives by rank, then sends by rank
   std::vector<const float*> arrays_;

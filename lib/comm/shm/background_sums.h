@@ -10,6 +10,7 @@
 
 #include "comm/shm/rendezvous.h"
 #include "comm/shm/slice_sum.h"
+#include "comm/wire_format.h"
 
 namespace lockstep {
 
@@ -20,7 +21,7 @@ struct alignas(128) SumsLine {
   uint64_t posted;                           // arrays of this rank that are final
   uint64_t summed;                           // sums of which this rank has stored its slice
   struct {
-    uint64_t what, where;
+    uint64_t what, where, when;
   } of[in_flight];
 };
 
@@ -33,7 +34,8 @@ class BackgroundSums {
 
   // This rank's floats [first, first + count) are final: until finish() they belong to the sum. Waits only when too
   // many sums are in flight. All ranks start the same sums in the same order; no other collective may come between.
-  void start(const SharedWindow& window, size_t first, size_t count);
+  // `wire` as in Communicator::all_reduce_sum_in.
+  void start(const SharedWindow& window, size_t first, size_t count, WireFormat wire = WireFormat::fp32);
   // Sums this rank's slices of what all ranks have posted. Never waits.
   void poll();
   // Returns when every started sum is in every copy. Throws PeerFailure as Rendezvous does.
@@ -43,9 +45,10 @@ class BackgroundSums {
   struct Sum {
     const SharedWindow* window;
     size_t first, count;
-    uint64_t sequence;
-    Fingerprint fingerprint;
+    WireFormat wire;
+    Call call;
   };
+  static uint64_t place(uint64_t number) { return number % SumsLine::in_flight; }
   bool has_posted(int peer, uint64_t number) const;
   bool has_summed(int peer, uint64_t number) const;
   void start_next();

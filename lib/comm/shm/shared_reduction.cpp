@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/rounded_sums.h"
 #include "comm/shm/sum_kernels.h"
 
 namespace lockstep {
@@ -52,39 +53,43 @@ SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const Wa
   }
 }
 
-void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count) {
-  if (!slice_sum_.has_beyond() && count * sizeof(float) <= direct_bytes) {
-    return all_reduce_sum({reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
-  }
+void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
+  const std::span<float> values(reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count);
+  if (!slice_sum_.has_beyond() && values.size_bytes() <= direct_bytes) return all_reduce_sum(values, wire);
+  round_to(wire, values);
   // Where the array lies must agree as well: the ranks write each other's copies.
-  meeting_.begin(Collective::all_reduce_sum, count, (window.id << 48) | (first * sizeof(float)));
-  sum_slices(window, first, count);
+  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
+  sum_slices(window, first, count, wire);
 }
 
-void SharedReduction::all_reduce_sum(std::span<float> values) {
-  meeting_.begin(Collective::all_reduce_sum, values.size());
-  if (!slice_sum_.has_beyond() && values.size_bytes() <= slot_bytes) return sum_small(values);
+void SharedReduction::all_reduce_sum(std::span<float> values, WireFormat wire) {
+  meeting_.begin(sum_in(wire), values.size());
+  round_to(wire, values);
   const bool lends = !slice_sum_.has_beyond();
+  if (lends && values.size_bytes() <= slot_bytes) {
+    sum_small(values);
+    return round_to(wire, values);
+  }
   const size_t round = (lends ? half_staging : staging_bytes) / sizeof(float);
   for (size_t i = 0; i * round < values.size(); ++i) {
     const std::span<float> part = values.subspan(i * round, std::min(round, values.size() - i * round));
-    lends ? sum_lent(part, i % 2 * half_staging) : sum_copied(part);
+    lends ? sum_lent(part, i % 2 * half_staging, wire) : sum_copied(part, wire);
   }
   if (lends) meeting_.sync();  // the staging is free again for any other collective
 }
 
 // Between rounds nobody else touches this rank's staging: the others read and write it only before the second meeting
 // of sum_slices.
-void SharedReduction::sum_copied(std::span<float> values) {
+void SharedReduction::sum_copied(std::span<float> values, WireFormat wire) {
   copy_bytes(staging(meeting_.rank()), reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
-  sum_slices(staging_window_, 0, values.size());
+  sum_slices(staging_window_, 0, values.size(), wire);
   copy_bytes(reinterpret_cast<std::byte*>(values.data()), staging(meeting_.rank()), values.size_bytes());
 }
 
 // Of every array only what other ranks need is copied: their slices to them, and back the sum of each slice. Rounds
 // alternate between the halves of the staging: a half is written again two rounds later, when every rank has come to a
 // meeting after it read that half.
-void SharedReduction::sum_lent(std::span<float> values, size_t half) {
+void SharedReduction::sum_lent(std::span<float> values, size_t half, WireFormat wire) {
   const int rank = meeting_.rank(), size = meeting_.size();
   const auto lent = [&](int r) { return reinterpret_cast<float*>(staging(r) + half); };
   const auto copy = [](float* to, const float* from, size_t count) {
@@ -97,6 +102,7 @@ void SharedReduction::sum_lent(std::span<float> values, size_t half) {
   meeting_.sync();
   for (int r = 0; r < size; ++r) arrays_[r] = (r == rank ? values.data() : lent(r)) + mine.first;
   sum_into(lent(rank) + mine.first, arrays_.data(), size, mine.count);
+  round_to(wire, {lent(rank) + mine.first, mine.count});
   meeting_.post();
   copy(values.data() + mine.first, lent(rank) + mine.first, mine.count);
   meeting_.wait_all();
@@ -120,9 +126,9 @@ void SharedReduction::sum_small(std::span<float> values) {
   }
 }
 
-void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count) {
+void SharedReduction::sum_slices(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   meeting_.sync();
-  slice_sum_.start(window, first, count, meeting_.sequence(), meeting_.current());
+  slice_sum_.start(window, first, count, wire, {meeting_.sequence(), meeting_.current()});
   slice_sum_.wait();
   meeting_.sync();
 }

@@ -29,8 +29,9 @@ class SharedReduction {
   // beyond: what becomes of slices before they are shared; null: nothing. Outlives this object.
   SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy, SliceReduction* beyond = nullptr);
 
-  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count);  // floats of the window, in place
-  void all_reduce_sum(std::span<float> values);                                 // anywhere
+  // Floats of the window, in place; `wire` as in Communicator::all_reduce_sum_in.
+  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire = WireFormat::fp32);
+  void all_reduce_sum(std::span<float> values, WireFormat wire = WireFormat::fp32);  // anywhere
   void all_reduce(std::span<double> values, ReduceOp op);
   void broadcast(std::span<std::byte> bytes, int root);
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
@@ -49,9 +50,9 @@ class SharedReduction {
   std::byte* slot(int rank, int parity) const { return regions_[rank] + static_cast<size_t>(parity) * slot_bytes; }
   std::byte* staging(int rank) const { return staging_window_.copies[rank]; }
   void sum_small(std::span<float> values);
-  void sum_copied(std::span<float> values);
-  void sum_lent(std::span<float> values, size_t half);
-  void sum_slices(const SharedWindow& window, size_t first, size_t count);
+  void sum_copied(std::span<float> values, WireFormat wire);
+  void sum_lent(std::span<float> values, size_t half, WireFormat wire);
+  void sum_slices(const SharedWindow& window, size_t first, size_t count, WireFormat wire);
 
   Rendezvous meeting_;
   SliceSum slice_sum_;

@@ -15,9 +15,9 @@ class SliceReduction {
   virtual ~SliceReduction() = default;
   // An array of so many floats is divided among the node's ranks 0 .. owners - 1.
   virtual int owners(size_t count) const = 0;
-  // Until advance() has said true, the slice belongs to the reduction; one slice at a time. `sequence` and
-  // `fingerprint` say what is being reduced: they must agree wherever the slice goes.
-  virtual void start(std::span<float> slice, uint64_t sequence, const Fingerprint& fingerprint) = 0;
+  // Until advance() has said true, the slice belongs to the reduction; one slice at a time. `call` says what is
+  // being reduced: it must agree wherever the slice goes.
+  virtual void start(std::span<float> slice, const Call& call) = 0;
   virtual bool advance() = 0;  // never waits
   // Returns when the slice is done. Throws PeerFailure after the time limit and when a rank of the node gave up.
   virtual void wait(Rendezvous& node) = 0;

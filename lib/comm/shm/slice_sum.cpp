@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/rounded_sums.h"
 #include "comm/shm/sum_kernels.h"
 
 namespace lockstep {
@@ -17,17 +18,17 @@ Slice slice_of(size_t first, size_t count, int rank, int size) {
   return {begin, end - begin};
 }
 
-void SliceSum::start(const SharedWindow& window, size_t first, size_t count, uint64_t sequence,
-                     const Fingerprint& fingerprint) {
+void SliceSum::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire, const Call& call) {
   const int rank = meeting_.rank(), size = meeting_.size();
   const int owners = beyond_ == nullptr ? size : beyond_->owners(count);
   const Slice slice = rank < owners ? slice_of(first, count, rank, owners) : Slice{};
   if (slice.count == 0) return;
   for (int r = 0; r < size; ++r) arrays_[r] = reinterpret_cast<float*>(window.copies[r]) + slice.first;
-  if (beyond_ == nullptr) return sum_into_all(arrays_.data(), size, slice.count);
+  if (beyond_ == nullptr) return sum_into_all_in(wire, arrays_.data(), size, slice.count);
   count_ = slice.count;
   sum_into(arrays_[rank], arrays_.data(), size, count_);
-  beyond_->start({arrays_[rank], count_}, sequence, fingerprint);
+  wire_ = wire;
+  beyond_->start({arrays_[rank], count_}, call);
   under_way_ = true;
 }
 
@@ -49,7 +50,8 @@ void SliceSum::wait() {
 }
 
 void SliceSum::share() {
-  const float* mine = arrays_[meeting_.rank()];
+  float* mine = arrays_[meeting_.rank()];
+  round_to(wire_, {mine, count_});
   for (int r = 0; r < meeting_.size(); ++r)
     if (r != meeting_.rank()) std::memcpy(arrays_[r], mine, count_ * sizeof(float));
   under_way_ = false;

@@ -8,6 +8,7 @@
 
 #include "comm/shm/rendezvous.h"
 #include "comm/shm/slice_reduction.h"
+#include "comm/wire_format.h"
 
 namespace lockstep {
 
@@ -32,8 +33,8 @@ class SliceSum {
       : meeting_(meeting), beyond_(beyond), arrays_(static_cast<size_t>(meeting.size())) {}
 
   bool has_beyond() const { return beyond_ != nullptr; }
-  // Floats [first, first + count) of all copies are final. One sum at a time.
-  void start(const SharedWindow& window, size_t first, size_t count, uint64_t sequence, const Fingerprint& fingerprint);
+  // Floats [first, first + count) of all copies are final. One sum at a time; it is rounded to `wire`.
+  void start(const SharedWindow& window, size_t first, size_t count, WireFormat wire, const Call& call);
   // True when this rank's slice of the sum is in every copy. Never waits.
   bool advance();
   void wait();
@@ -45,6 +46,7 @@ class SliceSum {
   SliceReduction* beyond_;
   std::vector<float*> arrays_;  // this rank's slice in every copy
   size_t count_ = 0;
+  WireFormat wire_ = WireFormat::fp32;
   bool under_way_ = false;
 };
 
