@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/factory.h"
+#include "comm/hierarchical/hierarchical_communicator.h"
 #include "comm/mpi/mpi_communicator.h"
 #include "comm/run_agreed.h"
 #include "support/tree.h"
@@ -17,12 +18,16 @@ using namespace lockstep;
 
 namespace {
 
-// Both kinds that fit the number of ranks, and MPI with pieces of 1,000 elements.
+// All kinds that fit the number of ranks, MPI with pieces of 1,000 elements, and nodes that are pretended.
 std::vector<std::unique_ptr<Communicator>> communicators(const MpiEnvironment& env) {
   std::vector<std::unique_ptr<Communicator>> made;
   for (const char* kind : {"auto", "shm", "mpi"}) made.push_back(make_communicator(kind, env, 60, nullptr));
   made.push_back(
       std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 60, .chunk_limit = 1000}));
+  for (const int ranks_per_node : {1, 2, 4}) {
+    const auto node = mpi::OwnedComm::split(env.node(), env.rank() / ranks_per_node, env.rank());
+    made.push_back(std::make_unique<HierarchicalCommunicator>(env.world(), node.get(), WaitPolicy{60, true}));
+  }
   return made;
 }
 
@@ -176,7 +181,8 @@ TEST_CASE("the factory chooses by ranks and nodes and knows its names") {
   CHECK(chosen->size() == env.size());
   CHECK(make_communicator("mpi", env, 60, nullptr)->name() == "mpi");
   CHECK_THROWS_WITH_AS(make_communicator("gloo", env, 60, nullptr),
-                       "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi", Error);
+                       "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi, hierarchical",
+                       Error);
   if (env.size() > 1) CHECK_THROWS_AS(make_communicator("serial", env, 60, nullptr), Error);
 }
 

@@ -17,7 +17,8 @@ constexpr size_t longest_round = 2 << 20;     // floats; bounds the staging
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
     : exceptions_(std::uncaught_exceptions()),
-      meeting_(mpi::OwnedComm::duplicate(comm), options.timeout_seconds, &activity()),
+      activity_(options.activity == nullptr ? &activity() : options.activity),
+      meeting_(mpi::OwnedComm::duplicate(comm), options.timeout_seconds, activity_),
       exchange_(meeting_),
       packed_sums_(meeting_.size()),
       chunk_limit_(std::clamp<size_t>(options.chunk_limit, 1, INT_MAX)),
@@ -35,7 +36,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
 MpiCommunicator::~MpiCommunicator() {
   if (std::uncaught_exceptions() <= exceptions_) return;
   try {
-    meeting_.give_up(activity().stopped());
+    meeting_.give_up(activity_->stopped());
   } catch (const Error&) {  // MPI can't tell the others; the end of this process will
   }
 }

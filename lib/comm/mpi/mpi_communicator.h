@@ -16,6 +16,7 @@ namespace lockstep {
 
 struct MpiOptions {
   double timeout_seconds = 120;
+  const Activity* activity = nullptr;  // of this rank, for messages; null: the communicator's own
   size_t chunk_limit =
       std::numeric_limits<int>::max();  // elements in one MPI call: its counts are ints; tests set it low
 };
@@ -47,6 +48,7 @@ class MpiCommunicator final : public Communicator {
   void share_out(size_t count, size_t element_bytes, std::byte* received);
 
   int exceptions_;
+  const Activity* activity_;
   mpi::Meeting meeting_;
   mpi::Exchange exchange_;
   PackedSums packed_sums_;

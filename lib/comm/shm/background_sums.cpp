@@ -3,15 +3,14 @@
 #include <atomic>
 #include <utility>
 
-#include "comm/rounded_sums.h"
-#include "comm/shm/shared_reduction.h"
+#include "comm/wire_format.h"
 
 namespace lockstep {
 
 using Word = std::atomic_ref<uint64_t>;
 
-BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting)
-    : lines_(std::move(lines)), meeting_(meeting), arrays_(lines_.size()) {}
+BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting, SliceReduction* beyond)
+    : lines_(std::move(lines)), meeting_(meeting), slice_sum_(meeting, beyond) {}
 
 void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   if (started_ - finished_ == SumsLine::in_flight) finish();
@@ -37,9 +36,11 @@ bool BackgroundSums::has_summed(int peer, uint64_t number) const {
 
 void BackgroundSums::poll() {
   while (summed_ < started_) {
-    for (int peer = 0; peer < meeting_.size(); ++peer)
+    for (int peer = 0; peer < meeting_.size() && !under_way_; ++peer)
       if (!has_posted(peer, summed_ + 1)) return;
-    sum_next();
+    start_next();
+    if (!slice_sum_.advance()) return;
+    finish_next();
   }
 }
 
@@ -50,7 +51,9 @@ void BackgroundSums::finish() {
       meeting_.wait_until(
           peer, [this, number](int r) { return has_posted(r, number); },
           [this, number](int) { return sums_[place(number)].call; });
-    sum_next();
+    start_next();
+    slice_sum_.wait();
+    finish_next();
   }
   for (int peer = 0; peer < meeting_.size(); ++peer)
     meeting_.wait_until(
@@ -59,7 +62,9 @@ void BackgroundSums::finish() {
   finished_ = started_;
 }
 
-void BackgroundSums::sum_next() {
+void BackgroundSums::start_next() {
+  if (under_way_) return;
+  under_way_ = true;
   const uint64_t number = summed_ + 1;
   const Sum& sum = sums_[place(number)];
   for (int r = 0; r < meeting_.size(); ++r) {
@@ -69,10 +74,12 @@ void BackgroundSums::sum_next() {
         {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed),
          Word(entry.when).load(std::memory_order_relaxed)});
   }
-  const Slice slice = slice_of(sum.first, sum.count, meeting_.rank(), meeting_.size());
-  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(sum.window->copies[r]) + slice.first;
-  sum_into_all_in(sum.wire, arrays_.data(), meeting_.size(), slice.count);
-  summed_ = number;
+  slice_sum_.start(*sum.window, sum.first, sum.count, sum.wire, sum.call);
+}
+
+void BackgroundSums::finish_next() {
+  under_way_ = false;
+  ++summed_;
   Word(lines_[meeting_.rank()]->summed).store(summed_, std::memory_order_release);
 }
 

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "comm/shm/rendezvous.h"
+#include "comm/shm/slice_sum.h"
 #include "comm/wire_format.h"
 
 namespace lockstep {
-
-struct SharedWindow;
 
 // A rank's progress in shared memory, counted in sums since the start; zero at first and only touched through
 // std::atomic_ref. What is summed is written before `posted` tells of it, and kept until all have finished it.
@@ -30,7 +29,8 @@ class BackgroundSums {
  public:
   // lines[r] lie in memory that all ranks share and outlive this object; so does `meeting`, whose numbering, time limit
   // and abort flag the sums share.
-  BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting);
+  // `beyond` as in SliceSum.
+  BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting, SliceReduction* beyond = nullptr);
 
   // This rank's floats [first, first + count) are final: until finish() they belong to the sum. Waits only when too
   // many sums are in flight. All ranks start the same sums in the same order; no other collective may come between.
@@ -51,11 +51,13 @@ class BackgroundSums {
   static uint64_t place(uint64_t number) { return number % SumsLine::in_flight; }
   bool has_posted(int peer, uint64_t number) const;
   bool has_summed(int peer, uint64_t number) const;
-  void sum_next();
+  void start_next();
+  void finish_next();
 
   std::vector<SumsLine*> lines_;
   Rendezvous& meeting_;
-  std::vector<float*> arrays_;
+  SliceSum slice_sum_;
+  bool under_way_ = false;                            // the sum after summed_ is being added up
   std::array<Sum, SumsLine::in_flight> sums_{};       // by number modulo
   uint64_t started_ = 0, summed_ = 0, finished_ = 0;  // numbers of the last such sum; sums count from 1
 };

@@ -83,12 +83,13 @@ void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready, co
   const double limit =
       policy_.activity != nullptr ? policy_.activity->limit(policy_.timeout_seconds) : policy_.timeout_seconds;
   while (!ready(peer)) {
-    if (Word(notice_->state).load(std::memory_order_acquire) == 2) throw_aborted(call(peer));
+    throw_if_aborted(call(peer));
+    if (policy_.idle != nullptr) policy_.idle();
     const auto waited = Clock::now() - start;
     if (std::chrono::duration<double>(waited).count() > limit) {
       std::vector<int> missing;
       for (int r = 0; r < size(); ++r)
-        if (!ready(r)) missing.push_back(r);
+        if (!ready(r)) missing.push_back(policy_.first_rank + r);
       if (missing.empty()) return;
       fail(fmt::format("waited {:g} s in {} for {}", limit, call(peer).describe(policy_.activity),
                        name_ranks(missing.data(), static_cast<int>(missing.size()))));
@@ -110,10 +111,12 @@ void Rendezvous::check_agreement(int peer) {
 }
 
 void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs) {
-  if (theirs != mine) fail(describe_mismatch(sequence, rank_, mine, peer, theirs, policy_.activity));
+  const int first = policy_.first_rank;
+  if (theirs != mine) fail(describe_mismatch(sequence, first + rank_, mine, first + peer, theirs, policy_.activity));
 }
 
-void Rendezvous::throw_aborted(const Call& call) const {
+void Rendezvous::throw_if_aborted(const Call& call) const {
+  if (Word(notice_->state).load(std::memory_order_acquire) != 2) return;
   throw PeerFailure(fmt::format("stopped waiting in {}: rank {} {}", call.describe(policy_.activity), notice_->rank,
                                 static_cast<const char*>(notice_->message)));
 }
@@ -124,7 +127,7 @@ void Rendezvous::abort(std::string_view reason) {
   const size_t length = std::min(reason.size(), sizeof(notice_->message) - 1);
   std::memcpy(notice_->message, reason.data(), length);
   notice_->message[length] = '\0';
-  notice_->rank = static_cast<uint64_t>(rank_);
+  notice_->rank = static_cast<uint64_t>(policy_.first_rank + rank_);
   Word(notice_->state).store(2, std::memory_order_release);
 }
 

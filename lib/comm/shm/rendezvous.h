@@ -33,6 +33,8 @@ struct WaitPolicy {
   double timeout_seconds = 120;
   bool yield_at_once = false;          // more ranks than cores: the awaited rank needs this core
   const Activity* activity = nullptr;  // of this rank, for messages and the limit of the preparation; may be null
+  int first_rank = 0;                  // what messages call rank 0; the others follow
+  void (*idle)() = nullptr;            // called now and then while waiting: for what else must go on
 };
 
 class Rendezvous {
@@ -63,6 +65,10 @@ class Rendezvous {
   // Throws PeerFailure when `theirs` is not what this rank does in collective number `sequence`.
   void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
+  // Throws PeerFailure when a rank aborted, for waits elsewhere; `call` is what this rank waits in.
+  void throw_if_aborted(const Call& call) const;
+  // The first call aborts, see there; throws PeerFailure.
+  [[noreturn]] void fail(const std::string& reason);
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
   void abort(std::string_view reason);
 
@@ -70,8 +76,6 @@ class Rendezvous {
   bool has_posted(int peer) const;
   void wait_slowly(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call);
   void check_agreement(int peer);
-  [[noreturn]] void throw_aborted(const Call& call) const;
-  [[noreturn]] void fail(const std::string& reason);
 
   std::vector<PhaseLine*> lines_;
   AbortNotice* notice_;

@@ -16,7 +16,7 @@ size_t control_bytes_per_rank(int size) {
 }
 
 WaitPolicy watched(WaitPolicy policy, const Activity& activity) {
-  policy.activity = &activity;
+  if (policy.activity == nullptr) policy.activity = &activity;
   return policy;
 }
 
@@ -29,11 +29,12 @@ ShmCommunicator::ShmCommunicator(MPI_Comm node, const ShmOptions& options)
       options_(options),
       exceptions_(std::uncaught_exceptions()),
       control_(node_.get(), control_bytes_per_rank(size_)),
-      reduction_(control_.data(), rank_, size_, watched(options.wait, activity())),
+      reduction_(control_.data(), rank_, size_, watched(options.wait, activity()), options.beyond),
       windows_(std::make_shared<std::vector<SharedWindow>>()) {}
 
 ShmCommunicator::~ShmCommunicator() {
-  if (std::uncaught_exceptions() > exceptions_) reduction_.abort(activity().stopped());
+  if (std::uncaught_exceptions() > exceptions_)
+    reduction_.abort((options_.wait.activity == nullptr ? activity() : *options_.wait.activity).stopped());
 }
 
 Buffer ShmCommunicator::allocate(size_t bytes) {
@@ -41,6 +42,7 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
   if (std::any_of(asked.begin(), asked.end(), [&](const auto& theirs) { return theirs != asked.front(); }))
     throw_error("allocate: ranks ask for different sizes, this one for {} bytes", bytes);
   if (bytes == 0) return {};
+  ++windows_made_;
   std::shared_ptr<SharedSegment> segment;
   try {
     segment = std::make_shared<SharedSegment>(node_.get(), bytes);
@@ -49,7 +51,7 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
     if (rank_ == 0) log::warning("{}; gradients are copied into and out of shared memory instead", error.what());
     return Buffer::host(bytes);
   }
-  SharedWindow window{{}, bytes, ++windows_made_};
+  SharedWindow window{{}, bytes, windows_made_};
   for (int r = 0; r < size_; ++r) window.copies.push_back(segment->part(r));
   windows_->push_back(std::move(window));
   const auto release = [segment, windows = windows_, id = windows_made_](void*) {

@@ -18,6 +18,7 @@ struct ShmOptions {
   WaitPolicy wait;
   // When /dev/shm has no room for an allocate(): private memory (all_reduce_sum then copies) and a warning, or Error.
   bool private_memory_if_full = false;
+  SliceReduction* beyond = nullptr;  // see there; outlives the communicator
 };
 
 class ShmCommunicator final : public Communicator {
@@ -43,6 +44,7 @@ class ShmCommunicator final : public Communicator {
     return reduction_.all_gather(mine);
   }
   void barrier() override { reduction_.barrier(); }
+  SharedReduction& reduction() { return reduction_; }
 
  private:
   const SharedWindow* window_of(std::span<const float> values) const;                 // null: in none
