@@ -25,9 +25,9 @@ class GradientListener {
 
 class Graph {
  public:
-  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph of
-  // a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the lowest
-  // parameter that is not frozen, and computes no gradient of a frozen one.
+  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph
+  // of a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the
+  // lowest parameter that is not frozen, and computes no gradient of a frozen one.
   Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
         ParameterStore& store, const Freeze& freeze = {});
 
@@ -94,7 +94,7 @@ class Graph {
   ParameterStore& store_;
   int64_t batch_;
   Phase phase_;
-  bool stored_;  // the store was laid out before: formats are given
+  bool stored_;                     // the store was laid out before: formats are given
   const Freeze* freeze_ = nullptr;  // while binding
   TensorDesc input_desc_;
   std::vector<Node> nodes_;

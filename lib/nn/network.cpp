@@ -14,8 +14,8 @@ static void check_something_trains(const ParameterStore& store) {
 
 Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze)
     : spec_(std::move(spec)), sample_(sample), backend_(backend) {
-  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_,
-                                       freeze);
+  auto graph =
+      std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_, freeze);
   check_something_trains(store_);
   first_ = graph.get();
   graphs_.emplace(std::pair{Phase::training, batch}, std::move(graph));

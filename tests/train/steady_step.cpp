@@ -111,7 +111,8 @@ TEST_CASE("a steady step with a frozen body goes backward through its head only 
   CHECK_EQ(executed(outcome.output, "convolution"), 50 * 2);    // forward alone
   CHECK_GE(executed(outcome.output, "inner_product"), 50 * 1);  // fc1: no gradient of its weight nor of its input
   const nlohmann::json result = measured(outcome);
-  if (result["steady_step"].contains("allocations")) CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
+  if (result["steady_step"].contains("allocations"))
+    CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
 }
 
 TEST_CASE("a steady step of the ConvNet reorders nothing") {
