@@ -37,7 +37,7 @@ std::string convnet(const std::vector<std::string>& frozen) {
          "relu, "
          "{max_pool2d: 2}, flatten, {linear: 64, name: f1}, relu, {linear: 10, name: f2}]}\n"
          "data: {train: {kind: synthetic, name: random, samples: 16, shape: [1, 16, 16], classes: 10}}\n"
-         "train: {batch_size: 8}\n"
+         "train: {batch_size: 4, accumulate: 2}\n"
          "optimizer: {kind: adam, lr: 0.01, groups: " +
          groups_of(frozen) + "}\n";
 }
