@@ -90,7 +90,8 @@ int64_t EpochPlan::dropped() const { return std::max<int64_t>(remaining_ - consu
 
 int64_t EpochPlan::local_count(int64_t rank, int64_t micro_step) const {
   if (micro_step < 0 || micro_step >= micro_steps_) return 0;
-  if (own_ && rank >= 0 && rank < world_size_) return own_->before(rank, micro_step + 1) - own_->before(rank, micro_step);
+  if (own_ && rank >= 0 && rank < world_size_)
+    return own_->before(rank, micro_step + 1) - own_->before(rank, micro_step);
   return std::clamp<int64_t>(rank_samples(rank) - micro_step * batch_size_, 0, batch_size_);
 }
 

@@ -35,7 +35,7 @@ struct DataPlanSpec {
   Uneven uneven = Uneven::exact;
   bool drop_last = false;  // a micro-step counts only if every rank has a full batch for it (DataLoader's drop_last)
   std::optional<int64_t> max_steps = {};  // optimizer steps after which the run ends, in whichever epoch
-  std::vector<int64_t> own = {};  // samples of each rank, where each has data of its own; `samples` is their sum
+  std::vector<int64_t> own = {};        // samples of each rank, where each has data of its own; `samples` is their sum
   EarlyEnd early_end = EarlyEnd::join;  // then
 };
 

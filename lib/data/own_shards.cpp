@@ -79,7 +79,8 @@ void OwnShards::refuse_early_end() const {
     if (steps_of(rank) > steps_of(last)) last = rank;
   }
   throw_error(
-      "rank {} exhausts all its inputs after {} of {} micro-steps: it has {} samples, rank {} has {} (sampler.early_end: "
+      "rank {} exhausts all its inputs after {} of {} micro-steps: it has {} samples, rank {} has {} "
+      "(sampler.early_end: "
       "join goes on with the other ranks, stop ends the epoch there for all)",
       first, steps_of(first), steps_of(last), samples(first), last, samples(last));
 }

@@ -20,8 +20,8 @@ struct DataPlanSpec;
 
 class OwnShards {
  public:
-  // The rest of an epoch of spec.own of which `first` samples (all ranks together) have been consumed. Error: `first` is
-  // not the end of a micro-step; early_end error and a rank that runs out before another.
+  // The rest of an epoch of spec.own of which `first` samples (all ranks together) have been consumed. Error: `first`
+  // is not the end of a micro-step; early_end error and a rank that runs out before another.
   OwnShards(const DataPlanSpec& spec, int64_t first);
 
   int64_t micro_steps() const { return micro_steps_; }

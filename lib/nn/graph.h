@@ -99,7 +99,7 @@ class Graph {
   StatisticsReducer* across_ranks_;
   int64_t batch_;
   Phase phase_;
-  bool stored_;  // the store was laid out before: formats are given
+  bool stored_;                     // the store was laid out before: formats are given
   const Freeze* freeze_ = nullptr;  // while binding
   TensorDesc input_desc_;
   std::vector<Node> nodes_;

@@ -24,10 +24,10 @@ struct ParameterSpec {
 struct BindContext {
   Backend& backend;
   Phase phase;
-  bool input_gradient;                 // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked()
-  bool stored;                         // parameters are laid out already: `formats` is binding
-  std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
+  bool input_gradient;                      // false: no gradient of the inputs is wanted (first layer)
+  std::span<const TensorDesc> inputs;       // batch first; channel_block 1 unless accepts_blocked()
+  bool stored;                              // parameters are laid out already: `formats` is binding
+  std::span<WeightFormatPtr> formats;       // one per parameter: set by the first bind, read by later ones
   std::span<const uint8_t> trainable = {};  // one per parameter, 0: frozen, no gradient is wanted; empty: all train
   StatisticsReducer* across_ranks = nullptr;  // batch statistics are of all ranks' samples; null: of the own
 
@@ -50,8 +50,8 @@ struct StepStream {
 };
 
 struct Io {
-  std::span<const float* const> x;  // inputs
-  float* y = nullptr;               // output
+  std::span<const float* const> x;                        // inputs
+  float* y = nullptr;                                     // output
   std::span<float*const> parameters, gradients, buffers;  // a frozen parameter's gradient is null
   void* workspace = nullptr;
   void* saved = nullptr;

@@ -61,8 +61,8 @@ class ParameterStore {
   std::vector<float> canonical_value(ParameterId id) const;
   std::vector<float> canonical_gradient(ParameterId id) const;  // zeros: frozen
   void set_canonical(ParameterId id, std::span<const float> values);
-  int64_t total_parameters() const;      // canonical element count
-  size_t trainable_parameters() const;   // how many are not frozen
+  int64_t total_parameters() const;     // canonical element count
+  size_t trainable_parameters() const;  // how many are not frozen
 
  private:
   std::vector<float> canonical(const Parameter& p, std::span<const float> stored) const;

@@ -99,7 +99,8 @@ class Assignment {
     size_t found = settings_.groups.size(), index = 0;
     for (size_t group = 0; group < settings_.groups.size(); ++group)
       for (const std::string& pattern : settings_.groups[group].match) {
-        if (pattern_matches(pattern, parameter(id), norm(id))) pattern_hit[index] = true, found = std::min(found, group);
+        if (pattern_matches(pattern, parameter(id), norm(id)))
+          pattern_hit[index] = true, found = std::min(found, group);
         ++index;
       }
     return found;

@@ -84,10 +84,11 @@ std::vector<Key> make_keys() {
   keys.push_back(key("maximize", &S::maximize, flag, "Steps up the gradient."));
   keys.push_back(key("decay_norm_and_bias", &S::decay_norm_and_bias, flag,
                      "false: no weight decay on norm layers and biases, unless a group gives one."));
-  keys.push_back(section_list("groups", &S::groups, parameter_group_schema, anything(),
-                              "Parameters with an lr or weight_decay of their own, or frozen; the first group that matches wins.")
-                     .by_default("[]")
-                     .also({"param_groups", "parameter_groups"}));
+  keys.push_back(
+      section_list("groups", &S::groups, parameter_group_schema, anything(),
+                   "Parameters with an lr or weight_decay of their own, or frozen; the first group that matches wins.")
+          .by_default("[]")
+          .also({"param_groups", "parameter_groups"}));
   return keys;
 }
 

@@ -61,7 +61,7 @@ start, so nothing has to be asked in a step, and `sampler.early_end` says what h
 
 | early_end | The ranks that still have samples | PyTorch |
 |---|---|---|
-| `join` | go on; the others take part with zeros, every sample is trained on once | `join(divide_by_initial_world_size=False)` is the same where batches are equal: the step is divided by the samples it has. With `distributed.average: ranks` it is divided by all ranks, as by `join()` |
+| `join` | go on; the others take part with zeros, every sample is trained on once | `distributed.average: ranks`: `join()`, which divides by all ranks. `samples`: each step is divided by the samples it has, as `join(divide_by_initial_world_size=False)` does where batches are equal |
 | `stop` | end their epoch where the first rank runs out; what is left is not trained on in that epoch | stopping at the length of the shortest loader |
 | `error` | do not start: the message names the rank that runs out first, and when | `join(throw_on_early_termination=True)`, which trains until then |
 

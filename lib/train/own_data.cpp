@@ -32,9 +32,10 @@ std::vector<int64_t> own_sizes(const std::string& what, const Dataset& dataset, 
     const std::string theirs(reinterpret_cast<const char*>(bytes.data()) + sizeof size, bytes.size() - sizeof size);
     if (sizes.size() == 1) first = theirs;
     if (theirs != first)
-      throw_error("{}: the ranks' own data sets are not of one kind: rank 0 has {}, rank {} {} ({}.classes fixes the "
-                  "number of classes)",
-                  what, first, sizes.size() - 1, theirs, what);
+      throw_error(
+          "{}: the ranks' own data sets are not of one kind: rank 0 has {}, rank {} {} ({}.classes fixes the "
+          "number of classes)",
+          what, first, sizes.size() - 1, theirs, what);
   }
   return sizes;
 }

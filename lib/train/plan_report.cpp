@@ -50,10 +50,8 @@ static void append_table(std::string& text, const std::vector<DataPlan>& plans) 
   for (const DataPlan& plan : plans) {
     const EpochPlan& epoch = plan.epoch();
     const int64_t world_size = plan.spec().world_size;
-    fmt::format_to(out, fmt::runtime(kRow), world_size,
-                   samples_text(plan), epoch.padding(),
-                   epoch.dropped(), epoch.steps(), epoch.global_batch(), epoch.step_samples(epoch.steps() - 1),
-                   plan.total_steps());
+    fmt::format_to(out, fmt::runtime(kRow), world_size, samples_text(plan), epoch.padding(), epoch.dropped(),
+                   epoch.steps(), epoch.global_batch(), epoch.step_samples(epoch.steps() - 1), plan.total_steps());
   }
 }
 

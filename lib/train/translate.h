@@ -16,7 +16,7 @@ namespace lockstep {
 
 // The seed of the script's global generator on this rank.
 uint64_t initial_seed(const Config& config, int rank);
-ModelSpec model_spec(const Config& config);                                         // presets expanded
+ModelSpec model_spec(const Config& config);  // presets expanded
 // Paths resolved, {rank} in them too.
 DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data, int rank);
 // `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its

@@ -50,8 +50,10 @@ TEST_CASE("a device that the build does not know is refused") {
 }
 
 TEST_CASE("a layer that the loss does not reach is named on all ranks alike") {
-  check_polite(train_text(kToy, 2, {"model.layers=[{linear: 4, name: body}, {linear: 3, name: head}, {linear: 2, input: body}]"}),
-               "layer 'head' is not used by any later layer: the loss does not depend on it");
+  check_polite(
+      train_text(kToy, 2,
+                 {"model.layers=[{linear: 4, name: body}, {linear: 3, name: head}, {linear: 2, input: body}]"}),
+      "layer 'head' is not used by any later layer: the loss does not depend on it");
 }
 
 TEST_CASE("a model that is frozen as a whole has nothing to train") {

@@ -122,7 +122,8 @@ TEST_CASE("every epoch has another order and every rank knows it") {
     std::set<std::vector<int64_t>> orders;
     for (int64_t epoch = 0; epoch < 3; ++epoch) {
       std::vector<int64_t> all;
-      for (const auto& rows : by_rank) all.insert(all.end(), rows.begin() + epoch * 11, rows.begin() + (epoch + 1) * 11);
+      for (const auto& rows : by_rank)
+        all.insert(all.end(), rows.begin() + epoch * 11, rows.begin() + (epoch + 1) * 11);
       orders.insert(all);
       std::ranges::sort(all);
       CHECK(all == first_numbers(22));
@@ -150,15 +151,15 @@ TEST_CASE("the norm is clipped once a window: twenty-five and not ten") {
   for (const auto& [ranks, accumulate] : {std::pair{1, 2}, {2, 1}, {2, 2}, {1, 1}}) {
     CAPTURE(ranks);
     const int batch = ranks * accumulate == 1 ? 2 : 1;
-    const TrainingRun run = train_text(
-        fmt::format("model: {{layers: [{{linear: {{out: 1, bias: false}}}}]}}\n"
-                    "data: {{train: {{kind: csv, file: {}}}}}\n"
-                    "sampler: {{shuffle: false}}\n"
-                    "train: {{loss: l1, batch_size: {}, accumulate: {}, clip_norm: 5}}\n"
-                    "optimizer: {{kind: sgd, lr: 1}}\n"
-                    "log: {{every: 1, watch: [\"value:0.weight[0,0]\", \"value:0.weight[0,1]\"]}}\n",
-                    table.string(), batch, accumulate),
-        ranks, {}, kLimit);
+    const TrainingRun run =
+        train_text(fmt::format("model: {{layers: [{{linear: {{out: 1, bias: false}}}}]}}\n"
+                               "data: {{train: {{kind: csv, file: {}}}}}\n"
+                               "sampler: {{shuffle: false}}\n"
+                               "train: {{loss: l1, batch_size: {}, accumulate: {}, clip_norm: 5}}\n"
+                               "optimizer: {{kind: sgd, lr: 1}}\n"
+                               "log: {{every: 1, watch: [\"value:0.weight[0,0]\", \"value:0.weight[0,1]\"]}}\n",
+                               table.string(), batch, accumulate),
+                   ranks, {}, kLimit);
     CAPTURE(run.outcome.output);
     REQUIRE(run.outcome.exit_code == 0);
     REQUIRE(run.of("step").size() == 1);
@@ -177,10 +178,9 @@ TEST_CASE("the norm is clipped once a window: twenty-five and not ten") {
 TEST_CASE("the schedule counts optimizer steps and neither micro-steps nor ranks") {
   for (const auto& [samples, ranks] : {std::pair{100, 1}, {200, 2}}) {
     CAPTURE(ranks);
-    const TrainingRun run = rows_of(
-        samples, ranks,
-        {"train.batch_size=5", "train.accumulate=4", "optimizer.lr=1", "schedule={kind: none, warmup: 5}",
-         "train.on_nonfinite=ignore"});
+    const TrainingRun run = rows_of(samples, ranks,
+                                    {"train.batch_size=5", "train.accumulate=4", "optimizer.lr=1",
+                                     "schedule={kind: none, warmup: 5}", "train.on_nonfinite=ignore"});
     std::vector<double> rates;
     for (const auto& step : run.of("step")) rates.push_back(step["lr"]);
     REQUIRE(rates.size() == 5);

@@ -12,7 +12,8 @@ using namespace lockstep;
 
 namespace {
 
-DataPlanSpec spec(std::vector<int64_t> own, int64_t batch, int64_t accumulate = 1, EarlyEnd early_end = EarlyEnd::join) {
+DataPlanSpec spec(std::vector<int64_t> own, int64_t batch, int64_t accumulate = 1,
+                  EarlyEnd early_end = EarlyEnd::join) {
   return {.samples = std::accumulate(own.begin(), own.end(), int64_t{0}),
           .world_size = static_cast<int64_t>(own.size()),
           .batch_size = batch,

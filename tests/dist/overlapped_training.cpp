@@ -1,6 +1,6 @@
 // Overlap under delays: real layers, real accumulation windows, ranks as threads whose reductions start late, finish
-// late and are helped along at odd times. What is reduced too early, twice, or while it is still written shows as a wrong
-// gradient here and as a race under ThreadSanitizer.
+// late and are helped along at odd times. What is reduced too early, twice, or while it is still written shows as a
+// wrong gradient here and as a race under ThreadSanitizer.
 #include <doctest/doctest.h>
 
 #include <algorithm>

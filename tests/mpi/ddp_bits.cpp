@@ -87,7 +87,8 @@ size_t unequal(const std::vector<float>& a, const std::vector<float>& b) {
 const std::vector<std::vector<std::string>> kSettings{
     {"distributed.average=ranks", "distributed.overlap=false"},
     {"distributed.average=ranks", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0"},
-    {"distributed.average=ranks", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0", "distributed.overlap=false"}};
+    {"distributed.average=ranks", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0",
+     "distributed.overlap=false"}};
 
 }  // namespace
 
@@ -116,9 +117,9 @@ TEST_CASE("the synchronised gradient becomes the same weights as in DDP") {
   const auto comm = make_communicator("auto", env, 60, nullptr);
   for (const auto& run : golden("ddp.json")["runs"]) {
     Replica replica(*comm, run["name"], kSettings[0]);
-    const auto optimizer = make_optimizer({.kind = "sgd", .lr = 0.1},
-                                          make_parameter_groups(replica.store(), {}, resolve({.kind = "sgd", .lr = 0.1})),
-                                          replica.store().gradients().size(), replica.backend->optimizer_ops());
+    const auto optimizer = make_optimizer(
+        {.kind = "sgd", .lr = 0.1}, make_parameter_groups(replica.store(), {}, resolve({.kind = "sgd", .lr = 0.1})),
+        replica.store().gradients().size(), replica.backend->optimizer_ops());
     for (const auto& step : run["steps"]) {
       replica.set_gradients(flat_f32(step["synced"]));
       optimizer->step(replica.store().trainable_values(), replica.store().gradients());

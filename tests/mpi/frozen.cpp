@@ -75,7 +75,8 @@ class Counter final : public Communicator {
   Communicator& inner_;
 };
 
-const std::vector<std::string> kAll{"a.weight", "a.bias", "1.weight", "1.bias", "b.weight", "b.bias", "c.weight", "c.bias"};
+const std::vector<std::string> kAll{"a.weight", "a.bias", "1.weight", "1.bias",
+                                    "b.weight", "b.bias", "c.weight", "c.bias"};
 
 // The oracle: the same training in which the frozen parameters get no update (lr 0).
 void check_like_no_update(const std::string& match, const std::vector<std::string>& frozen) {
@@ -106,7 +107,9 @@ void check_like_no_update(const std::string& match, const std::vector<std::strin
 
 }  // namespace
 
-TEST_CASE("the lowest layers frozen") { check_like_no_update("['a.*', '1.*']", {"a.weight", "a.bias", "1.weight", "1.bias"}); }
+TEST_CASE("the lowest layers frozen") {
+  check_like_no_update("['a.*', '1.*']", {"a.weight", "a.bias", "1.weight", "1.bias"});
+}
 
 TEST_CASE("a layer in the middle frozen") { check_like_no_update("['b.*']", {"b.weight", "b.bias"}); }
 
@@ -116,7 +119,9 @@ TEST_CASE("weights frozen and biases trained") {
   check_like_no_update("['?.weight']", {"a.weight", "1.weight", "b.weight", "c.weight"});
 }
 
-TEST_CASE("biases frozen and weights trained") { check_like_no_update("[bias]", {"a.bias", "1.bias", "b.bias", "c.bias"}); }
+TEST_CASE("biases frozen and weights trained") {
+  check_like_no_update("[bias]", {"a.bias", "1.bias", "b.bias", "c.bias"});
+}
 
 TEST_CASE("a frozen batch norm goes on with its running statistics") {
   check_like_no_update("[norm]", {"1.weight", "1.bias"});
@@ -149,7 +154,8 @@ TEST_CASE("frozen parameters cost no all-reduce and no byte") {
 TEST_CASE("clipping and the norm leave frozen parameters out") {
   const MpiEnvironment env;
   const auto comm = make_communicator("auto", env, 60, nullptr);
-  Run run(*comm, "[{match: ['a.*', '1.*', 'b.*', c.weight], trainable: false}]", {"train.clip_norm=0.001", "train.accumulate=1"});
+  Run run(*comm, "[{match: ['a.*', '1.*', 'b.*', c.weight], trainable: false}]",
+          {"train.clip_norm=0.001", "train.accumulate=1"});
   const auto start = run.value("c.bias");
   run.trainer.begin_epoch(0);
   run.trainer.train_step(0);

@@ -92,3 +92,39 @@ TEST_CASE("random sizes of own data have the weights of plain loops after every 
     CHECK(trained > 5);
   }
 }
+
+// Real runs of DistributedDataParallel under join() with five and three rows, from w = 0.25, SGD with lr 0.1.
+TEST_CASE("join gives the weights of PyTorch's join") {
+  const MpiEnvironment env;
+  if (env.size() != 2) return;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  const SharedDirectory directory(*comm);
+  std::ofstream(directory.path() / fmt::format("part-{}.csv", env.rank()))
+      << (env.rank() == 0 ? "1,1\n1,2\n1,3\n1,4\n1,5\n" : "1,10\n1,20\n1,30\n");
+  comm->barrier();
+  struct Case {
+    int64_t batch;
+    std::string average;
+    std::vector<double> weights;
+  };
+  const Case cases[] = {
+      {1, "ranks", {1.30000007, 3.24000025, 5.8920002, 5.70280027, 5.6325202}},  // divide_by_initial_world_size
+      {2, "ranks", {1.85000002, 4.82999992, 4.84700012}},
+      {1, "samples", {1.30000007, 3.24000025, 5.8920002, 5.51360035, 5.41088009}}};  // ... = False
+  for (const Case& c : cases) {
+    OwnGeometry g{.sizes = {5, 3}, .batch = c.batch};
+    const Config config = parse_config(g.yaml((directory.path() / "part-{rank}.csv").string()), "join.yaml",
+                                       {"sampler.shuffle=false", "distributed.average=" + c.average});
+    const auto backend = make_cpu_backend({.threads = 1});
+    RunLog log("", false);
+    Trainer trainer(config, *backend, *comm, log);
+    const float start = 0.25f;
+    trainer.network().store().set_canonical(0, {&start, 1});
+    trainer.begin_epoch(0);
+    REQUIRE(trainer.plan().epoch().steps() == std::ssize(c.weights));
+    for (size_t k = 0; k < c.weights.size(); ++k) {
+      trainer.train_step(static_cast<int64_t>(k));
+      CHECK(trainer.network().store().canonical_value(0)[0] == doctest::Approx(c.weights[k]).epsilon(3e-7));
+    }
+  }
+}

@@ -113,7 +113,8 @@ TEST_CASE("the first matching group says whether a parameter is frozen") {
       adamw({{.match = {"fc.bias"}, .lr = 0.2}, {.match = {"bias", "conv1.*"}, .trainable = false}});
   const auto frozen = [&](const std::string& name) {
     const ParameterId id = model.store.find(name);
-    return is_frozen(settings, model.store.parameters()[static_cast<size_t>(id)], model.is_norm[static_cast<size_t>(id)]);
+    return is_frozen(settings, model.store.parameters()[static_cast<size_t>(id)],
+                     model.is_norm[static_cast<size_t>(id)]);
   };
   CHECK_FALSE(frozen("fc.bias"));  // it belongs to the group before
   CHECK_FALSE(frozen("fc.weight"));

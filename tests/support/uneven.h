@@ -16,7 +16,9 @@
 
 namespace lockstep::test {
 
-inline double y_of(int64_t row) { return std::sin(1.7 * static_cast<double>(row)) + 0.3 * static_cast<double>(row % 5); }
+inline double y_of(int64_t row) {
+  return std::sin(1.7 * static_cast<double>(row)) + 0.3 * static_cast<double>(row % 5);
+}
 
 using Rows = std::vector<int64_t>;
 using Deal = std::vector<std::vector<Rows>>;  // [micro-step][rank]
@@ -28,8 +30,8 @@ struct Geometry {
   uint64_t seed = 0;
 
   std::string text() const {
-    return fmt::format("{} samples, {} ranks, batch {}, accumulate {}, {}{}, seed {}", samples, ranks, batch, accumulate,
-                       uneven, drop_last ? ", drop_last" : "", seed);
+    return fmt::format("{} samples, {} ranks, batch {}, accumulate {}, {}{}, seed {}", samples, ranks, batch,
+                       accumulate, uneven, drop_last ? ", drop_last" : "", seed);
   }
   std::string yaml() const {
     Rows rows(static_cast<size_t>(samples));

@@ -48,7 +48,8 @@ bool train_and_compare(const Geometry& geometry, const std::string& yaml, Commun
       weight = expected.weights[at];
       const double found = store.canonical_value(0)[0], error = std::abs(found - weight) / (1 + std::abs(weight));
       worst = std::max(worst, error);
-      if (!(error <= 1e-5)) throw_error("step {} of epoch {}: expected the weight {}, found {}", k, epoch, weight, found);
+      if (!(error <= 1e-5))
+        throw_error("step {} of epoch {}: expected the weight {}, found {}", k, epoch, weight, found);
     }
   }
   const GradientSynchronizer& sync = trainer->synchronizer();

@@ -33,10 +33,11 @@ struct Run {
 };
 
 std::string convnet(const std::vector<std::string>& frozen) {
-  return "model: {layers: [{conv2d: {out: 16, kernel: 3}, name: c1}, relu, {conv2d: {out: 16, kernel: 3}, name: c2}, relu, "
+  return "model: {layers: [{conv2d: {out: 16, kernel: 3}, name: c1}, relu, {conv2d: {out: 16, kernel: 3}, name: c2}, "
+         "relu, "
          "{max_pool2d: 2}, flatten, {linear: 64, name: f1}, relu, {linear: 10, name: f2}]}\n"
          "data: {train: {kind: synthetic, name: random, samples: 16, shape: [1, 16, 16], classes: 10}}\n"
-         "train: {batch_size: 8}\n"
+         "train: {batch_size: 4, accumulate: 2}\n"
          "optimizer: {kind: adam, lr: 0.01, groups: " +
          groups_of(frozen) + "}\n";
 }
@@ -47,13 +48,14 @@ TEST_CASE("frozen parameters give PyTorch's weights and running statistics") {
   for (const auto& entry : golden("frozen.json")["cases"]) {
     const auto frozen = entry["frozen"].get<std::vector<std::string>>();
     CAPTURE(groups_of(frozen));
-    Run run("run: {seed: 42}\n"
-            "model: {layers: [{linear: 16}, batch_norm, relu, {linear: 3}]}\n"
-            "data: {train: {kind: synthetic, name: teacher, samples: 229, shape: [8], classes: 3, seed: 7, count: 48}}\n"
-            "sampler: {shuffle: false}\n"
-            "train: {batch_size: 16, clip_norm: 0.5}\n"
-            "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.1, groups: " +
-            groups_of(frozen) + "}\n");
+    Run run(
+        "run: {seed: 42}\n"
+        "model: {layers: [{linear: 16}, batch_norm, relu, {linear: 3}]}\n"
+        "data: {train: {kind: synthetic, name: teacher, samples: 229, shape: [8], classes: 3, seed: 7, count: 48}}\n"
+        "sampler: {shuffle: false}\n"
+        "train: {batch_size: 16, clip_norm: 0.5}\n"
+        "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.1, groups: " +
+        groups_of(frozen) + "}\n");
     run.trainer.begin_epoch(0);
     for (int64_t k = 0; k < 3; ++k) run.trainer.train_step(k);
     std::vector<float> weights;
@@ -116,6 +118,7 @@ TEST_CASE("freezing takes memory and passes away and keeps the optimizer's array
 
 TEST_CASE("a probe of a frozen gradient is refused") {
   std::string yaml = convnet({"c1.*"}) + "log: {watch: [\"gradient:c1.weight[0,0,0,0]\"]}\n";
-  CHECK_THROWS_WITH(Run run(yaml),
-                    "log.watch 'gradient:c1.weight[0,0,0,0]': the parameter is frozen (trainable: false) and has no gradient");
+  CHECK_THROWS_WITH(
+      Run run(yaml),
+      "log.watch 'gradient:c1.weight[0,0,0,0]': the parameter is frozen (trainable: false) and has no gradient");
 }

@@ -112,18 +112,17 @@ TEST_CASE("own data that runs out early is refused where errors are asked for") 
   OwnGeometry g{.sizes = {9, 4, 8}, .batch = 2, .early_end = "error"};
   files.write(g);
   const std::string refusal =
-      "rank 1 exhausts all its inputs after 2 of 5 micro-steps: it has 4 samples, rank 0 has 9 (sampler.early_end: join "
+      "rank 1 exhausts all its inputs after 2 of 5 micro-steps: it has 4 samples, rank 0 has 9 (sampler.early_end: "
+      "join "
       "goes on with the other ranks, stop ends the epoch there for all)";
   double worst = 0;
-  for (const std::string& error : run_ranks(3, [&](Communicator& comm) {
-         train_and_compare(g, g.yaml(files.pattern()), comm, worst);
-       }))
+  for (const std::string& error :
+       run_ranks(3, [&](Communicator& comm) { train_and_compare(g, g.yaml(files.pattern()), comm, worst); }))
     CHECK(error == refusal);
   g.sizes = {9, 10, 9};  // unequal, but with five micro-steps each
   files.write(g);
-  for (const std::string& error : run_ranks(3, [&](Communicator& comm) {
-         train_and_compare(g, g.yaml(files.pattern()), comm, worst);
-       }))
+  for (const std::string& error :
+       run_ranks(3, [&](Communicator& comm) { train_and_compare(g, g.yaml(files.pattern()), comm, worst); }))
     CHECK(error == "");
 }
 
@@ -131,8 +130,8 @@ TEST_CASE("own data of unlike kinds is refused on all ranks alike") {
   const Files files;
   std::ofstream(files.directory / "part-0.csv") << "1,2,0\n3,4,1\n";
   std::ofstream(files.directory / "part-1.csv") << "1,0\n3,1\n";
-  const std::string yaml = fmt::format("model: {{layers: [{{linear: 2}}]}}\ndata: {{train: {{kind: csv, file: \"{}\"}}}}\n",
-                                       files.pattern());
+  const std::string yaml = fmt::format(
+      "model: {{layers: [{{linear: 2}}]}}\ndata: {{train: {{kind: csv, file: \"{}\"}}}}\n", files.pattern());
   for (const std::string& error : run_ranks(2, [&](Communicator& comm) {
          const Config config = parse_config(yaml, "own.yaml", {});
          const auto backend = make_cpu_backend({.threads = 1});
