@@ -8,6 +8,7 @@
 #include "data/sampler.h"
 #include "data/settings.h"
 #include "dist/gradient_synchronizer.h"
+#include "dist/virtual_ranks.h"
 #include "nn/network.h"
 #include "optim/optimizer.h"
 #include "train/config.h"
