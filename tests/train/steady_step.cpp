@@ -111,11 +111,11 @@ TEST_CASE("a steady step of two ranks allocates nothing whatever travels and how
     for (const std::string compress : {"none", "bf16", "fp16"}) {
       CAPTURE(backend);
       CAPTURE(compress);
-      const nlohmann::json result = measured(steps(
-          kMlp, {},
-          {"distributed.backend=" + backend, "distributed.compress=" + compress, "distributed.first_bucket_mb=0",
-           "distributed.bucket_mb=0", "train.batch_size=16"},
-          2));
+      const nlohmann::json result =
+          measured(steps(kMlp, {},
+                         {"distributed.backend=" + backend, "distributed.compress=" + compress,
+                          "distributed.first_bucket_mb=0", "distributed.bucket_mb=0", "train.batch_size=16"},
+                         2));
       if (!result["steady_step"].contains("allocations")) {
         MESSAGE("SKIPPED: a sanitizer owns malloc in this build");
         return;
