@@ -53,7 +53,7 @@ TEST_CASE("compressed training has the same bits on shared memory and MPI with o
 TEST_CASE("compressed training stays close to the exact one and is not it") {
   for (const int ranks : {2, 4}) {
     const auto exact = losses(ranks, {}, "none"), bf16 = losses(ranks, {}, "bf16"), fp16 = losses(ranks, {}, "fp16");
-    CHECK(exact.back() < 0.8 * exact.front());  // it learns
+    CHECK(exact.back() < 0.9 * exact.front());  // it learns
     CHECK(largest_difference(exact, bf16) > 0);
     CHECK(largest_difference(exact, bf16) < 1e-2);
     CHECK(largest_difference(exact, fp16) > 0);
