@@ -91,7 +91,7 @@ TEST_CASE("preparation may take longer than a collective and ends at its own lim
     CAPTURE(well.outcome.output);
     CHECK(well.outcome.exit_code == 0);
     CHECK(well.outcome.seconds >= 5);
-    const Environment environment("0,preparation,sleep:30");
+    const Environment environment("0,preparation,sleep:60");
     const TrainingRun late =
         train_text(kModel, 2, {std::string("distributed.backend=") + backend, "distributed.prepare_timeout=2"}, 50);
     CAPTURE(late.outcome.output);
