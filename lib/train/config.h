@@ -56,6 +56,14 @@ struct SamplerConfig {
   bool drop_last = false;             // drop the short last local batch (DataLoader's drop_last)
 };
 
+// Ends the run once `metric` has not improved by more than min_delta for `patience` evaluations in a row.
+struct EarlyStoppingConfig {
+  std::string metric = "val.loss";
+  int64_t patience = 3;
+  double min_delta = 0;
+  std::optional<std::string> mode;  // min | max; empty: whichever is better for the metric
+};
+
 struct TrainConfig {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;
@@ -72,7 +80,8 @@ struct TrainConfig {
   double clip_norm_type = 2;          // inf allowed
   int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
   std::string on_nonfinite = "stop";  // stop | skip | ignore
-  std::string where;                  // of batch_size or global_batch_size
+  std::optional<EarlyStoppingConfig> early_stopping;
+  std::string where;  // of batch_size or global_batch_size
 };
 
 // A group takes the parameters that match any of `match` (glob on the name, or norm | bias as words); first group wins.
@@ -130,8 +139,10 @@ struct Period {
 
 struct EvalConfig {
   Period every;
-  int64_t batch_size = 1000;  // per rank
-  bool at_start = false;      // also after the first step ("step 0" of the articles' script)
+  int64_t batch_size = 1000;         // per rank
+  bool at_start = false;             // also after the first step ("step 0" of the articles' script)
+  std::optional<std::string> best;   // watchable_metrics(); empty: early_stopping's, else val.loss
+  std::vector<std::string> metrics;  // metric_names(); empty: accuracy where the targets are classes. Always: the loss
 };
 
 struct LogConfig {

@@ -12,6 +12,7 @@ const Schema& dataset_schema();
 const Schema& normalize_schema();
 const Schema& sampler_schema();
 const Schema& train_schema();
+const Schema& early_stopping_schema();
 const Schema& optimizer_schema();
 const Schema& parameter_group_schema();
 const Schema& schedule_schema();

@@ -1,5 +1,8 @@
 // The sections run, sampler, eval, log, distributed and device, and the table of sections itself.
+#include <algorithm>
+
 #include "train/config_keys.h"
+#include "train/metrics/table.h"
 
 namespace lockstep {
 namespace {
@@ -46,12 +49,31 @@ const Schema& sampler_schema() {
 
 const Schema& eval_schema() {
   using S = EvalConfig;
-  static const Schema schema =
-      make<S>("Evaluation on data.val.",
-              {key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never.")
-                   .also({"interval", "frequency"}),
-               key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and forward pass."),
-               key("at_start", &S::at_start, anything(), "Also after the first step.")});
+  static const Schema schema = [] {
+    Rule metrics = one_of(metric_names());
+    metrics.most_items = metrics.choices.size();
+    Schema made = make<S>(
+        "Evaluation on data.val.",
+        {key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never.")
+             .also({"interval", "frequency"}),
+         key("batch_size", &S::batch_size, between(1, 1 << 30), "Samples per rank and forward pass."),
+         key("at_start", &S::at_start, anything(), "Also after the first step."),
+         key("metrics", &S::metrics, metrics,
+             "What is computed beside the loss, see metrics.md; empty: the accuracy where the targets are classes.")
+             .by_default("[loss, accuracy], [loss] for real values")
+             .also({"metric"}),
+         key("best", &S::best, one_of(watchable_metrics()),
+             "The number by which the best model of the run is chosen, of eval.metrics; null: the one of "
+             "train.early_stopping, else val.loss.")
+             .also({"monitor"})});
+    made.finish = [](void* object, const MapView& view) {
+      auto names = static_cast<S*>(object)->metrics;
+      std::ranges::sort(names);
+      const auto twice = std::ranges::adjacent_find(names);
+      if (twice != names.end()) view.fail("metrics", "lists " + *twice + " twice");
+    };
+    return made;
+  }();
   return schema;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "train/config_keys.h"
+#include "train/metrics/table.h"
 
 namespace lockstep {
 namespace {
@@ -72,10 +73,16 @@ std::vector<Key> one_cycle_keys() {
   return keys;
 }
 
+std::vector<std::string> plateau_metrics() {
+  std::vector<std::string> names = watchable_metrics();
+  names.emplace_back("train.loss");
+  return names;
+}
+
 std::vector<Key> plateau_keys() {
   std::vector<Key> keys;
   keys.push_back(
-      key("metric", &S::metric, one_of({"val.loss", "val.accuracy", "train.loss"}), "What must get better."));
+      key("metric", &S::metric, one_of(plateau_metrics()), "What must get better: train.loss or of eval.metrics."));
   keys.push_back(key("mode", &S::mode, one_of({"min", "max"}), "Whether smaller or larger is better."));
   keys.push_back(key("patience", &S::patience, at_least(0), "Evaluations without progress before a drop."));
   keys.push_back(key("threshold", &S::threshold, at_least(0), "Smallest change that is progress."));

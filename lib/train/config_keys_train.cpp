@@ -1,5 +1,6 @@
 // The section train.
 #include "train/config_keys.h"
+#include "train/metrics/table.h"
 
 namespace lockstep {
 namespace {
@@ -82,6 +83,27 @@ std::vector<Key> guard_keys() {
 
 }  // namespace
 
+const Schema& early_stopping_schema() {
+  using S = EarlyStoppingConfig;
+  static const Schema schema = [] {
+    Schema made;
+    made.doc =
+        "Ends the run, on all ranks after the same step, once a metric has not improved for `patience` evaluations in "
+        "a row.";
+    made.scalar_key = "metric";
+    made.defaults = std::make_shared<S>();
+    made.keys = {key("metric", &S::metric, one_of(watchable_metrics()), "What must get better, of eval.metrics.")
+                     .also({"monitor"}),
+                 key("patience", &S::patience, at_least(1), "Evaluations without progress that end the run."),
+                 key("min_delta", &S::min_delta, at_least(0), "A change up to this from the last progress is none.")
+                     .also({"threshold"}),
+                 key("mode", &S::mode, one_of({"min", "max"}),
+                     "Whether smaller or larger is better; null: what is better for the metric.")};
+    return made;
+  }();
+  return schema;
+}
+
 const Schema& train_schema() {
   static const Schema schema = [] {
     Schema made;
@@ -90,6 +112,8 @@ const Schema& train_schema() {
     for (auto group : {batch_keys, loss_keys, clip_keys, guard_keys}) {
       for (Key& key : group()) made.keys.push_back(std::move(key));
     }
+    made.keys.push_back(optional_section("early_stopping", &TrainConfig::early_stopping, early_stopping_schema,
+                                         "Ends the run when the validation no longer gets better; null: no."));
     discriminate(made, "loss", &TrainConfig::loss);
     made.finish = check_train;
     return made;

@@ -68,6 +68,11 @@ void check_across(const YamlNode& root, Config& config) {
     fail_at(find_position(root, {"schedule", "metric"}),
             "schedule.metric is " + config.schedule.metric + " but there is no data.val");
   }
+  if (config.train.early_stopping && (!config.data.val || config.eval.every.kind == Period::Kind::never)) {
+    fail_at(find_position(root, {"train", "early_stopping"}),
+            std::string("train.early_stopping needs evaluations, but ") +
+                (config.data.val ? "eval.every is never" : "there is no data.val"));
+  }
 }
 
 }  // namespace

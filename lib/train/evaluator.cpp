@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "backend/metrics_ops.h"
 #include "core/error.h"
+#include "train/metrics/table.h"
 
 namespace lockstep {
 
 Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
-                     const LossSpec& loss, int64_t batch)
-    : dataset_(dataset), network_(network), backend_(backend), communicator_(communicator), loss_(loss) {
+                     const LossSpec& loss, int64_t batch, const std::vector<std::string>& metrics)
+    : dataset_(dataset), network_(network), communicator_(communicator) {
   if (dataset.size() == 0) throw_error("the validation set is empty");
   const int64_t rank = dataset.per_rank() ? 0 : communicator.rank();
   const int64_t stride = dataset.per_rank() ? 1 : communicator.size();
@@ -23,6 +23,9 @@ Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend,
   } else {
     targets_.resize(static_cast<size_t>(batch_ * dataset.target_width()));
   }
+  loss_ = backend.plan_loss(loss, 1, network.output_shape().numel());
+  metrics_ = make_metrics(
+      metrics, {.outputs = network.output_shape().numel(), .targets = dataset.target_kind(), .loss = loss.kind});
 }
 
 int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
@@ -30,30 +33,59 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
 }
 
 Metrics Evaluator::run() {
-  double sums[4] = {0, 0, 0, 0};  // loss, weight, correct, count
+  sums_ = {};
+  for (const auto& metric : metrics_) metric->reset();
+  add_shard(rows_);
+  return reduce();
+}
+
+void Evaluator::add_shard(std::span<const int64_t> rows) {
+  for (; !rows.empty(); rows = rows.subspan(std::min(rows.size(), static_cast<size_t>(batch_))))
+    add_batch(rows.first(std::min(rows.size(), static_cast<size_t>(batch_))));
+}
+
+void Evaluator::add_batch(std::span<const int64_t> rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  dataset_.read(rows, {.x = x_.data(), .labels = labels_.data(), .targets = targets_.data()});
+  Graph& graph = network_.graph(Phase::inference, count);
+  graph.forward(x_.data(), {});
+  const TensorView output = graph.output();
   const bool labels = dataset_.target_kind() == TargetKind::labels;
-  for (size_t begin = 0; begin < rows_.size(); begin += static_cast<size_t>(batch_)) {
-    const auto rows = std::span(rows_).subspan(begin, std::min(rows_.size() - begin, static_cast<size_t>(batch_)));
-    const auto count = static_cast<int64_t>(rows.size());
-    dataset_.read(rows, {.x = x_.data(), .labels = labels_.data(), .targets = targets_.data()});
-    Graph& graph = network_.graph(Phase::inference, count);
-    graph.forward(x_.data(), {});
-    const TensorView output = graph.output();
-    std::unique_ptr<LossPlan>& plan = loss_plan_[count];
-    if (!plan) plan = backend_.plan_loss(loss_, count, output.numel() / count);
-    const TensorView target = labels ? TensorView{labels_.data(), {Shape{count}, 1, DType::i64}}
-                                     : TensorView{targets_.data(), {Shape{count, dataset_.target_width()}}};
-    const LossSums loss = plan->forward(output, target);
-    sums[0] += loss.loss;
-    sums[1] += loss.weight;
-    if (labels) sums[2] += static_cast<double>(count_correct(output, target));
-    sums[3] += static_cast<double>(count);
+  const int64_t outputs = output.numel() / count, width = dataset_.target_width();
+  for (int64_t row = 0; row < count; ++row) {
+    const TensorView target = labels ? TensorView{labels_.data() + row, {Shape{1}, 1, DType::i64}}
+                                     : TensorView{targets_.data() + row * width, {Shape{1, width}}};
+    const LossSums loss = loss_->forward({output.f32() + row * outputs, {Shape{1, outputs}}}, target);
+    sums_.loss.add(loss.loss);
+    sums_.weight.add(loss.weight);
   }
-  communicator_.all_reduce(sums, ReduceOp::sum);
-  return {.loss = sums[0] / sums[1],
-          .correct = labels ? static_cast<int64_t>(sums[2]) : -1,
-          .count = static_cast<int64_t>(sums[3]),
-          .shard_sizes = shard_sizes_};
+  sums_.count += static_cast<double>(count);
+  const TensorView target = labels ? TensorView{labels_.data(), {Shape{count}, 1, DType::i64}}
+                                   : TensorView{targets_.data(), {Shape{count, width}}};
+  for (const auto& metric : metrics_) metric->accumulate(output, target);
+}
+
+Metrics Evaluator::reduce() {
+  ExactSum sums[] = {sums_.loss, sums_.weight};
+  lockstep::reduce(sums, communicator_);
+  communicator_.all_reduce({&sums_.count, 1}, ReduceOp::sum);
+  Metrics result{.loss = sums[0].value() / sums[1].value(),
+                 .count = static_cast<int64_t>(sums_.count),
+                 .shard_sizes = shard_sizes_,
+                 .values = {}};
+  for (const auto& metric : metrics_) {
+    metric->reduce(communicator_);
+    for (MetricValue& value : metric->values()) result.values.push_back(std::move(value));
+  }
+  return result;
+}
+
+std::optional<double> Metrics::number(std::string_view name) const {
+  if (name == "loss") return loss;
+  for (const MetricValue& value : values) {
+    if (value.name == name && value.form == MetricValue::Form::number) return value.numbers.front();
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -1,48 +1,65 @@
 // Metrics over a whole data set, every sample counted once: rank r takes rows r, r + W, ... without padding, sums and
-// counts are reduced in double.
+// counts are reduced in double. Which metrics there are is train/metrics/table.h's matter.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
 #include "nn/network.h"
+#include "train/metrics/exact_sum.h"
+#include "train/metrics/metric.h"
 
 namespace lockstep {
 
 struct Metrics {
   double loss = 0;                   // mean per unit of weight (per sample for plain cross-entropy)
-  int64_t correct = -1;              // -1: the targets are not classes
   int64_t count = 0;                 // samples, over all ranks
   std::vector<int64_t> shard_sizes;  // samples per rank
-  double accuracy() const { return correct < 0 ? -1 : static_cast<double>(correct) / static_cast<double>(count); }
+  std::vector<MetricValue> values;   // of eval.metrics, in their order, without the loss
+
+  // A single number: "accuracy", "f1_weighted", "loss"; empty where it isn't among them.
+  std::optional<double> number(std::string_view name) const;
 };
 
 class Evaluator {
  public:
-  // batch: samples per forward pass and rank. The data set must not be empty.
+  // batch: samples per forward pass and rank. metrics: as eval.metrics, empty for the default. The data set must not be
+  // empty. Throws Error for a metric that doesn't suit the targets, the loss or the network's output.
   Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
-            const LossSpec& loss, int64_t batch);
-  // The same numbers on every rank, for any number of ranks.
+            const LossSpec& loss, int64_t batch, const std::vector<std::string>& metrics = {});
+  // The same numbers on every rank, for any number of ranks: add_shard with this rank's rows, then reduce. Collective.
   Metrics run();
+  const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }
 
  private:
+  // Counts these rows of the data set in; nothing of other ranks. Any number of shards, in any order, one after
+  // another: the sums are exact.
+  void add_shard(std::span<const int64_t> rows);
+  void add_batch(std::span<const int64_t> rows);
+  // Over all ranks, of what was added since.
+  Metrics reduce();
   int64_t dealt_to(int64_t rank, int64_t stride) const;
 
   const Dataset& dataset_;
   Network& network_;
-  Backend& backend_;
   Communicator& communicator_;
-  LossSpec loss_;
-  std::map<int64_t, std::unique_ptr<LossPlan>> loss_plan_;  // by batch size: the last batch may be short
-  std::vector<int64_t> rows_;                               // this rank's shard
+  std::unique_ptr<LossPlan> loss_;  // of one sample: sums of several would depend on which came together
+  std::vector<int64_t> rows_;       // this rank's shard
   int64_t batch_;
   std::vector<float> x_, targets_;
   std::vector<int64_t> labels_;
   std::vector<int64_t> shard_sizes_;
+  std::vector<std::unique_ptr<Metric>> metrics_;
+  struct {
+    ExactSum loss, weight;
+    double count = 0;
+  } sums_;  // of this rank, until reduce()
 };
 
 }  // namespace lockstep

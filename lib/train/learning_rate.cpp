@@ -1,6 +1,6 @@
 #include "train/learning_rate.h"
 
-#include "core/error.h"
+#include <optional>
 
 namespace lockstep {
 namespace {
@@ -62,10 +62,8 @@ void LearningRate::apply(Optimizer& optimizer, int64_t step, int64_t epoch) {
 }
 
 void LearningRate::observe_validation(const Metrics& metrics) {
-  if (metric_ == "val.loss") report(metrics.loss);
-  if (metric_ != "val.accuracy") return;
-  if (metrics.correct < 0) throw_error("schedule.metric val.accuracy: the validation targets are not classes");
-  report(metrics.accuracy());
+  if (!metric_.starts_with("val.")) return;
+  if (const std::optional<double> value = metrics.number(metric_.substr(4))) report(*value);
 }
 
 void LearningRate::observe_epoch(double train_loss) {

@@ -27,7 +27,7 @@ class LearningRate {
   void report(double metric);
 
   bool per_epoch_;
-  std::string metric_;               // val.loss | val.accuracy | train.loss
+  std::string metric_;               // train.loss, or val. and a number of the validation (checked by the trainer)
   std::vector<Schedule> schedules_;  // by group
   double last_ = 0;
   int64_t applied_ = -1;  // the step or epoch that the current rates belong to

@@ -19,6 +19,32 @@ namespace {
 // JSON knows no NaN or infinity: they become null, and a reader sees that something went wrong at this step.
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
+// A number, a list, or a table as a list of rows.
+nlohmann::json json_of(const MetricValue& value) {
+  const auto item = [&](double x) { return value.counts ? nlohmann::json(static_cast<int64_t>(x)) : number(x); };
+  if (value.form == MetricValue::Form::number) return item(value.numbers.front());
+  nlohmann::json items = nlohmann::json::array();
+  for (const double x : value.numbers) items.push_back(item(x));
+  if (value.form == MetricValue::Form::list) return items;
+  nlohmann::json rows = nlohmann::json::array();
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i % static_cast<size_t>(value.columns) == 0) rows.push_back(nlohmann::json::array());
+    rows.back().push_back(std::move(items[i]));
+  }
+  return rows;
+}
+
+// What the console shows beside the loss: the accuracy, else the first single number; all is in the file.
+std::string headline(const Metrics& metrics) {
+  if (const auto accuracy = metrics.number("accuracy"))
+    return fmt::format("  accuracy {:.2f} % ({}/{})", 100 * *accuracy, metrics.number("correct").value_or(0),
+                       metrics.count);
+  for (const MetricValue& value : metrics.values) {
+    if (value.form == MetricValue::Form::number) return fmt::format("  {} {:.4f}", value.name, value.numbers.front());
+  }
+  return "";
+}
+
 }  // namespace
 
 RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active) {
@@ -81,18 +107,14 @@ void RunLog::step(const StepRecord& r) {
 
 void RunLog::eval(const EvalRecord& r) {
   if (!active_) return;
+  const Metrics& m = r.metrics;
   nlohmann::json event = {{"event", "eval"},        {"step", r.step},   {"epoch", r.epoch},
-                          {"loss", number(r.loss)}, {"count", r.count}, {"shards", r.shard_sizes},
-                          {"seconds", r.seconds}};
-  std::string accuracy;
-  if (r.accuracy >= 0) {
-    event["accuracy"] = r.accuracy;
-    event["correct"] = r.correct;
-    accuracy = fmt::format("  accuracy {:.2f} % ({}/{})", 100 * r.accuracy, r.correct, r.count);
-  }
+                          {"loss", number(m.loss)}, {"count", m.count}, {"shards", m.shard_sizes},
+                          {"seconds", r.seconds},   {"best", r.best}};
+  for (const MetricValue& value : m.values) event[value.name] = json_of(value);
   write(event);
-  log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, r.loss,
-            accuracy, r.count, fmt::join(r.shard_sizes, " + "));
+  log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, m.loss,
+            headline(m), m.count, fmt::join(m.shard_sizes, " + "));
 }
 
 void RunLog::probe(const std::string& when, int64_t step, const std::string& text,
@@ -105,9 +127,14 @@ void RunLog::probe(const std::string& when, int64_t step, const std::string& tex
     log::info("  rank {}  {} {} = {:+.6f}", rank, when, text, per_rank[rank]);
 }
 
-void RunLog::finish(int64_t steps, double seconds) {
+void RunLog::finish(const EndRecord& r) {
   if (!active_) return;
-  write({{"event", "end"}, {"steps", steps}, {"seconds", seconds}});
+  nlohmann::json event = {{"event", "end"}, {"steps", r.steps}, {"seconds", r.seconds}};
+  if (r.best) {
+    event["stopped_early"] = r.stopped_early;
+    event["best"] = {{"metric", r.best->metric}, {"value", number(r.best->value)}, {"step", r.best->step}};
+  }
+  write(event);
 }
 
 }  // namespace lockstep

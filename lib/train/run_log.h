@@ -6,8 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "train/best_model.h"
+#include "train/evaluator.h"
 
 namespace lockstep {
 
@@ -28,10 +32,16 @@ struct StepRecord {
 
 struct EvalRecord {
   int64_t step = 0, epoch = 0;
-  double loss = 0, accuracy = -1;  // accuracy negative: not a classification
-  int64_t correct = 0, count = 0;
-  std::vector<int64_t> shard_sizes;
+  const Metrics& metrics;
   double seconds = 0;
+  bool best = false;  // so far
+};
+
+struct EndRecord {
+  int64_t steps = 0;
+  double seconds = 0;
+  bool stopped_early = false;
+  std::optional<BestMetric> best;  // with a validation
 };
 
 class RunLog {
@@ -43,7 +53,7 @@ class RunLog {
   void step(const StepRecord& record);
   void eval(const EvalRecord& record);
   void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
-  void finish(int64_t steps, double seconds);
+  void finish(const EndRecord& record);
 
  private:
   void write(const nlohmann::json& event);

@@ -79,9 +79,11 @@ void Trainer::build_on_parameters() {
   sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
                                           [this] { return sampler_->next(); });
-  if (val_data_)
+  if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
-                                             config_.eval.batch_size);
+                                             config_.eval.batch_size, config_.eval.metrics);
+    judge_ = std::make_unique<ValidationJudge>(config_, evaluator_->metrics(), communicator_);
+  }
   const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
   nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
                                                  static_cast<size_t>(most_rows));
@@ -108,13 +110,16 @@ RunResult Trainer::run() {
 
   RunResult result;
   const Clock::time_point start = Clock::now();
-  for (int64_t epoch = 0; step_ < plan_.total_steps(); ++epoch) {
+  for (int64_t epoch = 0; step_ < plan_.total_steps() && !stopped_; ++epoch) {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
   if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_, step_);
   result.steps = step_;
-  log_.finish(step_, seconds_since(start));
+  result.stopped_early = stopped_ && step_ < plan_.total_steps();
+  if (evaluated_) result.best = judge_->best();
+  log_.finish(
+      {.steps = step_, .seconds = seconds_since(start), .stopped_early = result.stopped_early, .best = result.best});
   return result;
 }
 
@@ -123,7 +128,7 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   evaluation_seconds_ = 0;
   const Clock::time_point start = Clock::now();
   begin_epoch(epoch);
-  for (int64_t k = 0; k < steps; ++k) {
+  for (int64_t k = 0; k < steps && !stopped_; ++k) {
     train_step(k);
     result.samples += plan_.epoch().step_samples(k);
     if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
@@ -136,7 +141,8 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
   nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   result.seconds = seconds_since(start) - evaluation_seconds_;
   if (sums[1] > 0) learning_rate_->observe_epoch(result.train_loss);
-  if (evaluation_due_after_epoch(epoch)) evaluate(result);
+  if (evaluation_due_after_epoch(epoch) && !stopped_) evaluate(result);
+  if (stopped_ && !log_due()) log_step((step_ - 1) % plan_.epoch().steps());
   return result;
 }
 

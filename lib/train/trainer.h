@@ -25,6 +25,7 @@
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/run_log.h"
+#include "train/validation_judge.h"
 
 namespace lockstep {
 
@@ -38,6 +39,8 @@ struct EpochResult {
 struct RunResult {
   int64_t steps = 0;
   std::vector<EpochResult> epochs;
+  bool stopped_early = false;
+  std::optional<BestMetric> best;  // with a validation
 };
 
 class Trainer {
@@ -104,6 +107,7 @@ class Trainer {
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<ValidationJudge> judge_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
   std::vector<ParameterRange> slices_;  // what clipping takes norms over
@@ -112,6 +116,8 @@ class Trainer {
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0;
+  bool evaluated_ = false;
+  bool stopped_ = false;          // early, on all ranks after the same step
   LossSums window_, epoch_sums_;  // local sums of the last step and of the epoch
   double gradient_norm_ = -1;
   std::vector<std::vector<int64_t>> window_indices_;

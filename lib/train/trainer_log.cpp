@@ -99,6 +99,7 @@ void Trainer::evaluate(EpochResult& result) {
   if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
+<<<<<<< HEAD
   log_.eval({.step = step_ - 1,
              .epoch = epoch_,
              .loss = metrics.loss,
@@ -108,7 +109,13 @@ void Trainer::evaluate(EpochResult& result) {
              .shard_sizes = metrics.shard_sizes,
              .seconds = seconds});
   communicator_.activity().step(step_ - 1);
+=======
+  const Verdict verdict = judge_->judge(metrics, step_ - 1);
+  log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
+>>>>>>> main
   learning_rate_->observe_validation(metrics);
+  evaluated_ = true;
+  stopped_ = verdict.stop;
   result.validation = metrics;
   evaluation_seconds_ += seconds;
   last_log_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
