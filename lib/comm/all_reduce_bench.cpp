@@ -90,8 +90,8 @@ AllReduceBench::AllReduceBench(const MpiEnvironment& environment) : environment_
 AllReduceBench::~AllReduceBench() = default;
 
 std::vector<AllReduceCost> AllReduceBench::measure(size_t bytes, int blocks) {
-  const int calls = bytes <= 65536 ? 200 : 1;
-  if (blocks == 0) blocks = bytes <= 65536 ? 41 : bytes <= 5'000'000 ? 101 : 15;
+  const int calls = bytes <= 65536 ? 200 : static_cast<int>(std::clamp<size_t>(20'000'000 / bytes, 1, 20));
+  if (blocks == 0) blocks = bytes <= 5'000'000 ? 41 : 11;
   std::vector<Buffer> arrays;
   for (const Path& path : paths_)
     arrays.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));

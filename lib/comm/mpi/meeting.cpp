@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -33,25 +34,35 @@ Meeting::Meeting(OwnedComm comm, double timeout_seconds, const Activity* activit
       size_(mpi::size(comm_.get())),
       timeout_seconds_(timeout_seconds),
       activity_(activity),
-      headers_(std::make_unique<Header[]>(static_cast<size_t>(size_) + 1)),
+      messages_(std::make_unique<Message[]>(static_cast<size_t>(size_))),
       requests_(2 * (static_cast<size_t>(size_) - 1)) {}
 
-void Meeting::meet(Collective kind, uint64_t count, uint64_t where) {
-  if (headers_ == nullptr) throw PeerFailure(fmt::format("{} after a failed collective", name(kind)));
+// Straight from each to each: nothing is shorter for few bytes.
+void Meeting::meet(Collective kind, uint64_t count, uint64_t where, std::span<const std::byte> carried) {
+  if (messages_ == nullptr) throw PeerFailure(fmt::format("{} after a failed collective", name(kind)));
   const Fingerprint mine = Fingerprint::make(kind, count, where, activity_ != nullptr ? activity_->word() : 0);
   call_ = {call_.sequence + 1, mine};
-  Header* own = headers_.get() + size_;
-  *own = {call_.sequence, mine.what, mine.where, mine.when};
-  all_gather(own, sizeof(Header), headers_.get());
+  Message& own = messages_[static_cast<size_t>(rank_)];
+  own.call = call_;
+  if (!carried.empty()) std::memcpy(own.carried, carried.data(), carried.size());
+  const auto bytes = static_cast<int>(offsetof(Message, carried) + carried.size());
+  MPI_Request* request = requests_.data();
+  for (int i = 1; i < size_; ++i) {
+    const int peer = (rank_ + i) % size_;
+    check(
+        MPI_Irecv(&messages_[static_cast<size_t>(peer)], sizeof(Message), MPI_BYTE, peer, tag::data, comm(), request++),
+        "MPI_Irecv");
+  }
+  for (int i = 1; i < size_; ++i)
+    check(MPI_Isend(&own, bytes, MPI_BYTE, (rank_ + size_ - i) % size_, tag::data, comm(), request++), "MPI_Isend");
+  wait(requests_);
   for (int r = 0; r < size_; ++r) {
-    const Header& theirs = headers_[r];
-    const Fingerprint other{theirs.what, theirs.where, theirs.when};
-    if (other == mine && theirs.sequence == call_.sequence) continue;
-    throw PeerFailure(describe_mismatch(call_.sequence, rank_, mine, r, other, activity_));
+    const Call& theirs = messages_[static_cast<size_t>(r)].call;
+    if (theirs.fingerprint == mine && theirs.sequence == call_.sequence) continue;
+    throw PeerFailure(describe_mismatch(call_.sequence, rank_, mine, r, theirs.fingerprint, activity_));
   }
 }
 
-// Straight from each to each: nothing is shorter for the few bytes of a header.
 void Meeting::all_gather(const void* mine, int bytes, void* all) {
   auto* place = static_cast<char*>(all);
   if (bytes > 0) std::memcpy(place + static_cast<ptrdiff_t>(rank_) * bytes, mine, static_cast<size_t>(bytes));
@@ -101,12 +112,12 @@ void Meeting::wait_slowly(std::span<MPI_Request> requests, bool collective) {
   }
 }
 
-// What has not begun is withdrawn. The rest may still write into the headers and use the communicator: both stay until
+// What has not begun is withdrawn. The rest may still write into the messages and use the communicator: both stay until
 // the process ends.
 void Meeting::fail(std::span<MPI_Request> requests, const std::string& reason) {
   for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) MPI_Cancel(&request);
-  static_cast<void>(headers_.release());
+  static_cast<void>(messages_.release());
   comm_.abandon();
   throw PeerFailure(reason);
 }

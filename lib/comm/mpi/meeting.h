@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +19,8 @@ namespace lockstep::mpi {
 
 class Meeting {
  public:
+  static constexpr size_t carried_bytes = 3584;  // with the header less than what MPI sends at once within a node
+
   // `activity`: what this rank is busy with; may be null. Outlives this object.
   Meeting(OwnedComm comm, double timeout_seconds, const Activity* activity = nullptr);
 
@@ -29,7 +32,11 @@ class Meeting {
 
   // Returns when every rank has come to this collective. Throws PeerFailure when one is in another collective, does not
   // come in time, or gave up.
-  void meet(Collective kind, uint64_t count, uint64_t where = 0);
+  // carried: values that travel with this rank's message, no more than carried_bytes; not part of the agreement, but
+  // all ranks that agree carry alike.
+  void meet(Collective kind, uint64_t count, uint64_t where = 0, std::span<const std::byte> carried = {});
+  // What rank r carried to the current collective, aligned for any number.
+  const std::byte* carried(int rank) const { return messages_[static_cast<size_t>(rank)].carried; }
   // Returns when all requests of the current collective are done; the same limit and ends as meet. After a failure
   // their buffers may still be in use by MPI where a message is half through; what is not is withdrawn, unless the
   // request is one of MPI's own collectives.
@@ -40,8 +47,9 @@ class Meeting {
   void give_up(std::string_view words) { roll_call_.give_up(words); }
 
  private:
-  struct Header {
-    uint64_t sequence, what, where, when;
+  struct Message {
+    Call call;
+    std::byte carried[carried_bytes];
   };
   void wait_slowly(std::span<MPI_Request> requests, bool collective);
   [[noreturn]] void fail(std::span<MPI_Request> requests, const std::string& reason);
@@ -52,7 +60,7 @@ class Meeting {
   double timeout_seconds_;
   const Activity* activity_;
   Call call_;
-  std::unique_ptr<Header[]> headers_;  // every rank's, then this rank's own
+  std::unique_ptr<Message[]> messages_;  // every rank's
   std::vector<MPI_Request> requests_;
 };
 

@@ -43,6 +43,11 @@ MpiCommunicator::~MpiCommunicator() {
 }
 
 void MpiCommunicator::all_reduce_sum_in(WireFormat wire, std::span<float> values) {
+  if (wire == WireFormat::fp32 && values.size_bytes() <= mpi::Meeting::carried_bytes) {
+    meeting_.meet(sum_in(wire), values.size(), 0, std::as_bytes(values));
+    for (int r = 0; r < size(); ++r) arrays_[r] = reinterpret_cast<const float*>(meeting_.carried(r));
+    return sum_into(values.data(), arrays_.data(), size(), values.size());
+  }
   meeting_.meet(sum_in(wire), values.size());
   const bool small =
       values.size_bytes() * static_cast<size_t>(size()) <= (size() == 2 ? gathered_bytes_of_two : gathered_bytes);
@@ -115,6 +120,11 @@ void MpiCommunicator::share_out(size_t count, size_t element_bytes, std::byte* r
 }
 
 void MpiCommunicator::all_reduce(std::span<double> values, ReduceOp op) {
+  if (values.size_bytes() <= mpi::Meeting::carried_bytes) {
+    meeting_.meet(Collective::all_reduce, values.size(), static_cast<uint64_t>(op), std::as_bytes(values));
+    for (int r = 0; r < size(); ++r) doubles_[r] = reinterpret_cast<const double*>(meeting_.carried(r));
+    return combine_into(values.data(), doubles_.data(), size(), values.size(), op);
+  }
   meeting_.meet(Collective::all_reduce, values.size(), static_cast<uint64_t>(op));
   const auto all = staging_.as<double>();
   const size_t limit = std::min(chunk_limit_, all.size() / static_cast<size_t>(size()));

@@ -116,8 +116,7 @@ void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int
   if (theirs != mine) fail(describe_mismatch(sequence, first + rank_, mine, first + peer, theirs, policy_.activity));
 }
 
-void Rendezvous::throw_if_aborted(const Call& call) const {
-  if (Word(notice_->state).load(std::memory_order_acquire) != 2) return;
+void Rendezvous::throw_aborted(const Call& call) const {
   throw PeerFailure(fmt::format("stopped waiting in {}: rank {} {}", call.describe(policy_.activity), notice_->rank,
                                 static_cast<const char*>(notice_->message)));
 }

@@ -66,7 +66,7 @@ class Rendezvous {
   void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
   // Throws PeerFailure when a rank aborted, for waits elsewhere; `call` is what this rank waits in.
-  void throw_if_aborted(const Call& call) const;
+  [[noreturn]] void throw_aborted(const Call& call) const;
   // The first call aborts, see there; throws PeerFailure.
   [[noreturn]] void fail(const std::string& reason);
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
