@@ -84,7 +84,7 @@ void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready, co
       policy_.activity != nullptr ? policy_.activity->limit(policy_.timeout_seconds) : policy_.timeout_seconds;
   while (!ready(peer)) {
     // Whoever gave up may have come to this collective before.
-    if (Word(notice_->state).load(std::memory_order_acquire) == 2 && !ready(peer)) throw_aborted(call(peer));
+    if (is_aborted() && !ready(peer)) throw_aborted(call(peer));
     if (policy_.idle != nullptr) policy_.idle();
     const auto waited = Clock::now() - start;
     if (std::chrono::duration<double>(waited).count() > limit) {
@@ -114,6 +114,12 @@ void Rendezvous::check_agreement(int peer) {
 void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs) {
   const int first = policy_.first_rank;
   if (theirs != mine) fail(describe_mismatch(sequence, first + rank_, mine, first + peer, theirs, policy_.activity));
+}
+
+bool Rendezvous::is_aborted() const { return Word(notice_->state).load(std::memory_order_acquire) == 2; }
+
+void Rendezvous::throw_if_aborted(const Call& call) const {
+  if (is_aborted()) throw_aborted(call);
 }
 
 void Rendezvous::throw_aborted(const Call& call) const {

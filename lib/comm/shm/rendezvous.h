@@ -66,13 +66,15 @@ class Rendezvous {
   void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
   // Throws PeerFailure when a rank aborted, for waits elsewhere; `call` is what this rank waits in.
-  [[noreturn]] void throw_aborted(const Call& call) const;
+  void throw_if_aborted(const Call& call) const;
   // The first call aborts, see there; throws PeerFailure.
   [[noreturn]] void fail(const std::string& reason);
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
   void abort(std::string_view reason);
 
  private:
+  bool is_aborted() const;
+  [[noreturn]] void throw_aborted(const Call& call) const;
   bool has_posted(int peer) const;
   void wait_slowly(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call);
   void check_agreement(int peer);
