@@ -44,6 +44,7 @@ int train(const Options& options, const MpiEnvironment& mpi) {
                                                 .winograd = config.device.convolution != "direct"});
   });
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
+  communicator->activity().prepare(config.distributed.prepare_timeout);
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), communicator {}{}", mpi.size(), mpi.nodes(), threads,
             backend->name(), name(detect_isa()), communicator->name(), why.empty() ? "" : ": " + why);
 

@@ -139,8 +139,7 @@ TEST_CASE("the error of a compressed sum is that of its format") {
         error += std::pow(static_cast<double>(rounded[i]) - exact[i], 2);
         norm += std::pow(static_cast<double>(exact[i]), 2);
       }
-      // Half a unit in the last of 8 or 11 bits at most, for each addend and once for the sum; a third of it on
-      // average.
+      // An addend and the sum are each wrong by half a unit in the last of 8 or 11 bits at most, mostly by less.
       const double unit = wire == WireFormat::bf16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
       CHECK(std::sqrt(error / norm) < unit);
       CHECK(std::sqrt(error / norm) > 0.1 * unit);
