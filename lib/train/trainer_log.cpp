@@ -99,20 +99,9 @@ void Trainer::evaluate(EpochResult& result) {
   if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
-<<<<<<< HEAD
-  log_.eval({.step = step_ - 1,
-             .epoch = epoch_,
-             .loss = metrics.loss,
-             .accuracy = metrics.accuracy(),
-             .correct = metrics.correct,
-             .count = metrics.count,
-             .shard_sizes = metrics.shard_sizes,
-             .seconds = seconds});
-  communicator_.activity().step(step_ - 1);
-=======
   const Verdict verdict = judge_->judge(metrics, step_ - 1);
   log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
->>>>>>> main
+  communicator_.activity().step(step_ - 1);
   learning_rate_->observe_validation(metrics);
   evaluated_ = true;
   stopped_ = verdict.stop;
