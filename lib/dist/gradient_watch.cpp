@@ -20,7 +20,7 @@ void GradientWatch::find_in(const Parameter& parameter) {
   overflow_ = std::isfinite(ops_.max_abs(parameter.count, store_.gradients().data() + parameter.offset));
 }
 
-void GradientWatch::look(const Bucket& bucket) {
+void GradientWatch::before_sum(const Bucket& bucket, std::span<const float> /*gradients*/) {
   looked_ = true;
   if (bad_ != nullptr || is_fine(bucket.offset, bucket.count)) return;
   for (const ParameterId id : bucket.members) find_in(store_.parameters()[static_cast<size_t>(id)]);

@@ -1,24 +1,24 @@
-// Looks at this rank's own gradients just before they are summed with those of the others: once summed, nobody can tell
-// who brought the NaN. One pass over the gradients a step, for those who ask for it.
+// Finds out which rank's gradient of which parameter brought the NaN. One pass over the gradients a step, for those who
+// ask for it.
 #pragma once
 
 #include <string>
 
 #include "backend/optimizer_ops.h"
 #include "comm/wire_format.h"
-#include "dist/bucket_plan.h"
+#include "dist/bucket_observer.h"
 #include "nn/parameter_store.h"
 
 namespace lockstep {
 
-class GradientWatch {
+class GradientWatch final : public BucketObserver {
  public:
   // wire: how the gradients will travel; what overflows there is as bad as NaN.
   GradientWatch(const ParameterStore& store, const OptimizerOps& ops, WireFormat wire);
 
   void begin_step() { bad_ = nullptr, looked_ = false; }
-  void look(const Bucket& bucket);  // its gradients, as they are about to be sent
-  void look_at_all();               // where nothing is sent: a single rank, or ranks that don't reduce
+  void before_sum(const Bucket& bucket, std::span<const float> gradients) override;
+  void look_at_all();  // where nothing is sent: a single rank, or ranks that don't reduce
   bool looked() const { return looked_; }
 
   // The first parameter found bad in this step; null: none.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "nn/parameter_store.h"
 
 namespace lockstep {
+
+// Whether a parameter is frozen; `norm`: it belongs to a normalisation layer. Empty: none is.
+using Freeze = std::function<bool(const Parameter& parameter, bool norm)>;
 
 // Hears from backward that the gradient of a parameter is complete for this micro-step.
 class GradientListener {
@@ -21,16 +25,17 @@ class GradientListener {
 
 class Graph {
  public:
-  // Binds `nodes` (made for this graph alone). Parameters are named and added to the store by the first graph of a
-  // network and found there by the later ones; formats are set or obeyed likewise.
+  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph of
+  // a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the lowest
+  // parameter that is not frozen, and computes no gradient of a frozen one. across_ranks: BindContext's.
   Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
-        ParameterStore& store);
+        ParameterStore& store, const Freeze& freeze = {}, StatisticsReducer* across_ranks = nullptr);
 
   int64_t batch() const { return batch_; }
   size_t arena_bytes() const { return arena_bytes_; }
   // Fixes all pointers: `arena` has arena_bytes(), the store is laid out. Called again when the arena moves.
   void attach(void* arena);
-  // Parameters in the order in which backward finishes them.
+  // Parameters in the order in which backward finishes them, or would if they were not frozen.
   std::vector<ParameterId> finish_order() const;
   std::vector<bool> norm_parameters() const;  // by ParameterId
   // Draws every layer's initial parameters in construction order, as the PyTorch script would.
@@ -42,6 +47,10 @@ class Graph {
   float* output_gradient() const { return output_gradient_; }
   // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
   void backward(bool accumulate, GradientListener& listener);
+  // The same for a rank without samples in this micro-step, which any training graph of the network stands for: layers
+  // take part in collectives, gradients are zero, or as they were when accumulating.
+  void forward_empty();
+  void backward_empty(bool accumulate, GradientListener& listener);
 
  private:
   struct Use {
@@ -55,7 +64,7 @@ class Graph {
     std::vector<BufferId> buffers;
     Binding binding;
     std::vector<Use> uses;
-    bool needs_gradient = false;  // of its output: a parameter lies here or upstream
+    bool needs_gradient = false;  // of its output: a parameter that trains lies here or upstream
     bool share_gradient = false;  // the gradients of its output and of input 0 are the same memory
     int storage = 0;              // the node whose memory holds this output; kNetworkInput: the caller's
     int gradient_storage = 0;     // likewise for the output's gradient
@@ -72,6 +81,7 @@ class Graph {
   void bind_all(std::vector<BuiltNode>& built);
   int bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs);
   int bind_reorder(int source);
+  std::vector<ParameterId> parameters_of(const Layer& layer, const std::string& name);
   int input_in_accepted_layout(const Layer& layer, const std::vector<int>& inputs, int source);
   const TensorDesc& desc(int node) const;
   // graph_memory.cpp: which tensors share memory, lifetimes, offsets.
@@ -86,9 +96,11 @@ class Graph {
 
   Backend& backend_;
   ParameterStore& store_;
+  StatisticsReducer* across_ranks_;
   int64_t batch_;
   Phase phase_;
-  bool stored_;  // the store was laid out before: formats are given
+  bool stored_;                     // the store was laid out before: formats are given
+  const Freeze* freeze_ = nullptr;  // while binding
   TensorDesc input_desc_;
   std::vector<Node> nodes_;
   std::vector<std::string> names_;

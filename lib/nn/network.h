@@ -13,8 +13,10 @@ namespace lockstep {
 class Network {
  public:
   // Binds the training graph for `batch`, which decides how parameters are stored. Throws Error for a model that does
-  // not fit the samples. Nothing else may be called before lay_out.
-  Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch);
+  // not fit the samples, and for one with nothing to train. Nothing else may be called before lay_out. across_ranks:
+  // BindContext's, outlives the network.
+  Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze = {},
+          StatisticsReducer* across_ranks = nullptr);
   // `allocate_gradients` makes the gradient arena: a communicator's window, so this may be a collective call.
   void lay_out(const std::function<Buffer(size_t)>& allocate_gradients);
 
@@ -36,6 +38,7 @@ class Network {
   ModelSpec spec_;
   Shape sample_;
   Backend& backend_;
+  StatisticsReducer* across_ranks_;
   ParameterStore store_;
   Buffer arena_;
   std::map<std::pair<Phase, int64_t>, std::unique_ptr<Graph>> graphs_;

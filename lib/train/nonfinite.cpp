@@ -21,12 +21,12 @@ NonfinitePolicy::Kind parse(const std::string& name) {
 
 }  // namespace
 
-NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator,
-                                 size_t rows)
-    : kind_(parse(name)), store_(store), communicator_(communicator) {
+NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                                 Communicator& communicator, size_t rows)
+    : kind_(parse(name)), store_(store), communicator_(communicator), statistics_(statistics) {
   rows_.reserve(rows);
   bad_rows_.reserve(rows);
-  if (kind_ == Kind::skip) statistics_.resize(store.buffer_values().size());
+  if (kind_ == Kind::skip) kept_statistics_.resize(statistics.size());
 }
 
 GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) {
@@ -37,7 +37,7 @@ GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) 
 void NonfinitePolicy::begin_step() {
   rows_.clear();
   if (watch_) watch_->begin_step();
-  if (kind_ == Kind::skip) std::ranges::copy(store_.buffer_values(), statistics_.begin());
+  if (kind_ == Kind::skip) std::ranges::copy(statistics_, kept_statistics_.begin());
 }
 
 void NonfinitePolicy::add_rows(std::span<const int64_t> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
@@ -80,7 +80,7 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops) {
   if (communicator_.rank() == 0)
     log::warning("step {} is skipped: {}", step,
                  who.empty() ? "the sum of the ranks' gradients is not finite, though each of them is" : who);
-  std::ranges::copy(statistics_, store_.buffer_values().begin());
+  std::ranges::copy(kept_statistics_, statistics_.begin());
   bad_step_ = -1;
   ++skipped_;
   if (++in_a_row_ == most_in_a_row)

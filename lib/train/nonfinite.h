@@ -27,7 +27,9 @@ class NonfinitePolicy {
   enum class Kind { stop, skip, ignore };
 
   // name: stop | skip | ignore. `rows`: most rows of this rank in one step; memory is made here.
-  NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator, size_t rows);
+  // statistics: the running statistics of all this rank's virtual ranks, which a skipped step must not change.
+  NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                  Communicator& communicator, size_t rows);
 
   Kind kind() const { return kind_; }
   // What has to see this rank's gradients before they are summed, made here; null where the policy can do without.
@@ -57,7 +59,8 @@ class NonfinitePolicy {
   ParameterStore& store_;
   Communicator& communicator_;
   std::vector<int64_t> rows_, bad_rows_;  // of the current step, and of the first bad one
-  std::vector<float> statistics_;
+  std::span<float> statistics_;
+  std::vector<float> kept_statistics_;  // as they were before the step
   std::optional<GradientWatch> watch_;
   int64_t bad_step_ = -1;
   std::string bad_what_;  // went bad then: "the loss is not finite"

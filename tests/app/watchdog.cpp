@@ -46,7 +46,7 @@ void check_stall(const std::string& fault, int ranks) {
     CAPTURE(overlap);
     CAPTURE(run.outcome.output);
     CHECK_FALSE(run.outcome.timed_out);
-    CHECK(run.outcome.seconds < 15);  // the limit of 2 s, a roll call of 1 s, and a busy machine
+    CHECK(run.outcome.seconds < 30);  // the limit of 2 s, a roll call of 1 s, and a very busy machine
     CHECK(run.outcome.exit_code != 0);
     CHECK(run.outcome.says("rank 0: "));
     CHECK(run.outcome.says("waited 2 s in all_reduce_sum #"));
@@ -67,7 +67,7 @@ TEST_CASE("a rank killed by SIGKILL ends the others at once") {
     const TrainingRun run = run_with("1,step:3,kill", backend, overlap, 3);
     CAPTURE(run.outcome.output);
     CHECK_FALSE(run.outcome.timed_out);
-    CHECK(run.outcome.seconds < 10);
+    CHECK(run.outcome.seconds < 20);
     CHECK(run.outcome.exit_code != 0);
     CHECK(run.outcome.says("rank 1"));  // mpirun's words
     CHECK(run.outcome.says("signal 9"));
@@ -79,7 +79,7 @@ TEST_CASE("an error on one rank in step 3 ends all ranks with that error") {
     const TrainingRun run = run_with("1,step:3,throw", backend, overlap, 3);
     CAPTURE(run.outcome.output);
     CHECK_FALSE(run.outcome.timed_out);
-    CHECK(run.outcome.seconds < 10);
+    CHECK(run.outcome.seconds < 20);
     CHECK(run.outcome.exit_code != 0);
     CHECK(run.outcome.says("rank 1: LOCKSTEP_FAULT asks for an error here"));
   });
@@ -91,12 +91,12 @@ TEST_CASE("preparation may take longer than a collective and ends at its own lim
     CAPTURE(well.outcome.output);
     CHECK(well.outcome.exit_code == 0);
     CHECK(well.outcome.seconds >= 5);
-    const Environment environment("0,preparation,sleep:30");
+    const Environment environment("0,preparation,sleep:60");
     const TrainingRun late =
         train_text(kModel, 2, {std::string("distributed.backend=") + backend, "distributed.prepare_timeout=2"}, 50);
     CAPTURE(late.outcome.output);
     CHECK(late.outcome.exit_code != 0);
-    CHECK(late.outcome.seconds < 15);
+    CHECK(late.outcome.seconds < 25);
     CHECK(late.outcome.says("waited 2 s in all_gather #"));
     CHECK(late.outcome.says("(the preparation) for rank 0\n"));
   }
@@ -119,6 +119,6 @@ TEST_CASE("ranks started with different configs are told the first difference") 
   std::filesystem::remove(file);
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code == 2);
-  CHECK(outcome.count("ranks 0 and 1 differ in the config: '  lr: 0.1' against '  lr: 0.2'") == 1);
+  CHECK(outcome.count("ranks 0 and 1 differ in the config: '  lr: 0.1  #") == 1);
   CHECK_FALSE(outcome.says("MPI_ABORT"));
 }

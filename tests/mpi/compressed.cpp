@@ -123,6 +123,31 @@ TEST_CASE("on MPI a compressed sum sends half the bytes") {
   }
 }
 
+TEST_CASE("the error of a compressed sum is that of its format") {
+  const MpiEnvironment env;
+  for (const auto& comm : communicators(env)) {
+    constexpr size_t count = 50'000;
+    for (const WireFormat wire : kFormats) {
+      std::vector<float> exact(count), rounded(count);
+      for (size_t i = 0; i < count; ++i)
+        exact[i] = 1.0f + 0.5f * std::sin(static_cast<float>(i * 7) + 0.1f * static_cast<float>(env.rank()));
+      rounded = exact;  // nothing cancels
+      comm->all_reduce_sum(exact);
+      comm->all_reduce_sum_in(wire, rounded);
+      double error = 0, norm = 0;
+      for (size_t i = 0; i < count; ++i) {
+        error += std::pow(static_cast<double>(rounded[i]) - exact[i], 2);
+        norm += std::pow(static_cast<double>(exact[i]), 2);
+      }
+      // Half a unit in the last of 8 or 11 bits at most, for each addend and once for the sum; a third of it on
+      // average.
+      const double unit = wire == WireFormat::bf16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
+      CHECK(std::sqrt(error / norm) < unit);
+      CHECK(std::sqrt(error / norm) > 0.1 * unit);
+    }
+  }
+}
+
 TEST_CASE("overflow on the wire and in the sum comes out infinite on all ranks") {
   const MpiEnvironment env;
   for (const auto& comm : communicators(env)) {

@@ -105,17 +105,29 @@ TEST_CASE("a steady step of the ConvNet allocates nothing of ours and touches no
   CHECK_EQ(result["steady_step"]["page_faults"].get<double>(), 0);
 }
 
+TEST_CASE("a steady step with a frozen body goes backward through its head only and allocates nothing") {
+  if (skipped()) return;
+  std::string config = kConvNet;
+  config.replace(config.find("lr: 1e-4"), 8, "lr: 1e-4, groups: [{match: ['conv*', fc1.weight], trainable: false}]");
+  const Outcome outcome = steps(config.c_str(), {"ONEDNN_VERBOSE=1", "DNNL_VERBOSE=1"});
+  CHECK_EQ(executed(outcome.output, "convolution"), 50 * 2);    // forward alone
+  CHECK_GE(executed(outcome.output, "inner_product"), 50 * 1);  // fc1: no gradient of its weight nor of its input
+  const nlohmann::json result = measured(outcome);
+  if (result["steady_step"].contains("allocations"))
+    CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
+}
+
 TEST_CASE("a steady step of two ranks allocates nothing whatever travels and however") {
   if (skipped()) return;
   for (const std::string backend : {"shm", "mpi"}) {
     for (const std::string compress : {"none", "bf16", "fp16"}) {
       CAPTURE(backend);
       CAPTURE(compress);
-      const nlohmann::json result = measured(steps(
-          kMlp, {},
-          {"distributed.backend=" + backend, "distributed.compress=" + compress, "distributed.first_bucket_mb=0",
-           "distributed.bucket_mb=0", "train.batch_size=16"},
-          2));
+      const nlohmann::json result =
+          measured(steps(kMlp, {},
+                         {"distributed.backend=" + backend, "distributed.compress=" + compress,
+                          "distributed.first_bucket_mb=0", "distributed.bucket_mb=0", "train.batch_size=16"},
+                         2));
       if (!result["steady_step"].contains("allocations")) {
         MESSAGE("SKIPPED: a sanitizer owns malloc in this build");
         return;

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "backend/cpu/bias_sums.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/onednn_affine.h"
 #include "core/error.h"
@@ -64,7 +65,8 @@ bool winograd_pays(const Conv2dSpec& spec, const Shape& output) {
 
 class OnednnConv2d final : public Conv2dPlan {
  public:
-  OnednnConv2d(const Conv2dSpec& spec, const CpuOptions& options) : passes_(context_, choose(spec, options)) {}
+  OnednnConv2d(const Conv2dSpec& spec, const CpuOptions& options)
+      : passes_(context_, choose(spec, options)), bias_sums_(output_) {}
 
   TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
@@ -77,6 +79,7 @@ class OnednnConv2d final : public Conv2dPlan {
   }
   void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
+    if (dw == nullptr) return bias_sums_.run(dy, db, accumulate);
     passes_.backward_weights(x, dy, dw, db, accumulate, workspace);
   }
 
@@ -88,6 +91,7 @@ class OnednnConv2d final : public Conv2dPlan {
   TensorDesc output_;
   WeightFormatPtr format_;
   AffinePasses passes_;
+  BiasSums bias_sums_;
 };
 
 PassMaker OnednnConv2d::maker(const Conv2dSpec& spec, dnnl_alg_kind_t algorithm, const MemoryDesc& bias) const {
@@ -114,8 +118,9 @@ AffineChoice OnednnConv2d::choose(const Conv2dSpec& spec, const CpuOptions& opti
   problem.srcs = layouts(spec.input);
   problem.any_weights = MemoryDesc(weights, dnnl_format_tag_any);
   if (spec.stored) problem.stored = stored_layout(spec.weight_format, canonical);
-  problem.backward_weights = spec.phase == Phase::training;
-  problem.backward_data = problem.backward_weights && spec.input_gradient;
+  const bool training = spec.phase == Phase::training;
+  problem.backward_weights = training && spec.weight_gradient;
+  problem.backward_data = training && spec.input_gradient;
   if (options.winograd && winograd_pays(spec, output_.shape))
     problem.makers.push_back(maker(spec, dnnl_convolution_winograd, problem.bias));
   problem.makers.push_back(maker(spec, dnnl_convolution_direct, problem.bias));

@@ -2,6 +2,7 @@
 // order the activation has in memory; the stored weights follow that order, so no step copies either of them.
 #include <array>
 
+#include "backend/cpu/bias_sums.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/onednn_affine.h"
 
@@ -17,9 +18,10 @@ class OnednnLinear final : public LinearPlan {
         in_(spec.input.shape.without_front().numel()),
         out_(spec.out_features),
         format_(std::move(format)),
-        passes_(context_, choose(spec)) {}
+        passes_(context_, choose(spec)),
+        bias_sums_(output()) {}
 
-  TensorDesc output() const override { return {.shape = Shape{batch_, out_}, .channel_block = 1, .dtype = DType::f32}; }
+  TensorDesc output() const final { return {.shape = Shape{batch_, out_}, .channel_block = 1, .dtype = DType::f32}; }
   WeightFormatPtr weight_format() const override { return format_; }
   size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
   void forward(const float* x, const float* w, const float* b, float* y, void* workspace) override {
@@ -30,6 +32,7 @@ class OnednnLinear final : public LinearPlan {
   }
   void backward_weights(const float* x, const float* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
+    if (dw == nullptr) return bias_sums_.run(dy, db, accumulate);
     passes_.backward_weights(x, dy, dw, db, accumulate, workspace);
   }
 
@@ -40,6 +43,7 @@ class OnednnLinear final : public LinearPlan {
   std::shared_ptr<const LinearWeights> format_;
   Context context_;
   AffinePasses passes_;
+  BiasSums bias_sums_;
 };
 
 AffineChoice OnednnLinear::choose(const LinearSpec& spec) const {
@@ -52,9 +56,9 @@ AffineChoice OnednnLinear::choose(const LinearSpec& spec) const {
   // [in][out] for all three passes. Left to itself the library takes a layout that makes forward a little faster and
   // the weight gradient much slower.
   problem.stored = problem.any_weights = MemoryDesc(std::array{out_, in_}, dnnl_ba);
-  problem.backward_weights = spec.phase == Phase::training;
-  problem.backward_data = problem.backward_weights && spec.input_gradient;
   const bool relu = spec.activation == Activation::relu, training = spec.phase == Phase::training;
+  problem.backward_weights = training && spec.weight_gradient;
+  problem.backward_data = training && spec.input_gradient;
   problem.makers = {[&problem, relu, training, this](Pass pass, const MemoryDesc& src, const MemoryDesc& weights,
                                                      const MemoryDesc& dst) {
     const PrimitiveDesc forward = inner_product_forward(context_, src, weights, problem.bias, dst, training, relu);

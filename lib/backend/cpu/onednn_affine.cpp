@@ -162,7 +162,7 @@ void AffinePasses::backward_weights(const float* x, const float* dy, float* dw, 
   const float* src = converted(x_in_, x, x_at_, workspace);
   const float* diff_dst = converted(dy_in_, dy, y_at_, workspace);
   float* diff_weights = accumulate || dw_out_.needed() ? at(workspace, w_at_) : dw;
-  float* diff_bias = accumulate ? at(workspace, db_at_) : db;
+  float* diff_bias = accumulate || db == nullptr ? at(workspace, db_at_) : db;  // null: computed along, not kept
   if (bias_count_ > 0) {
     backward_weights_.run({src, diff_weights, diff_dst, diff_bias}, at(workspace, scratchpad_at_));
   } else {
@@ -175,7 +175,7 @@ void AffinePasses::backward_weights(const float* x, const float* dy, float* dw, 
   }
   if (!accumulate) return;
   pointwise_kernels().add(weight_count_, dw, diff_weights, dw);
-  if (bias_count_ > 0) pointwise_kernels().add(bias_count_, db, diff_bias, db);
+  if (bias_count_ > 0 && db != nullptr) pointwise_kernels().add(bias_count_, db, diff_bias, db);
 }
 
 }  // namespace lockstep::onednn

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "comm/mpi/tags.h"
@@ -13,8 +14,10 @@ namespace lockstep::mpi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int tests_before_yield = 200;
-constexpr auto silence = std::chrono::milliseconds(10);  // between two looks for messages beside the collective
+constexpr int tests_before_yield =
+    5000;  // about a millisecond; where MPI knows that ranks share cores it yields itself
+constexpr auto yields_before_sleep = std::chrono::seconds(1);  // then a rank is waiting for a file, not for arithmetic
+constexpr auto silence = std::chrono::milliseconds(10);        // between two looks for messages beside the collective
 
 bool done(std::span<MPI_Request> requests) {
   int flag = 0;
@@ -86,14 +89,20 @@ void Meeting::wait_slowly(std::span<MPI_Request> requests, bool collective) {
   const auto start = Clock::now();
   auto next_look = start + silence;
   while (!done(requests)) {
-    sched_yield();
     const auto now = Clock::now();
+    if (now - start < yields_before_sleep) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
     if (now < next_look) continue;
     next_look = now + silence;
-    if (const std::string gone = roll_call_.listen(); !gone.empty())
+    if (const std::string& gone = roll_call_.listen(sequence()); !gone.empty()) {
+      if (done(requests)) return;  // it came to this collective before it gave up
       fail(withdrawable, fmt::format("stopped waiting in {}: {}", call_.describe(activity_), gone));
+    }
     if (std::chrono::duration<double>(now - start).count() < limit) continue;
-    const std::vector<int> missing = roll_call_.find_missing();
+    const std::vector<int> missing = roll_call_.find_missing(sequence());
     if (done(requests)) return;
     const std::string reason =
         fmt::format("waited {:g} s in {} for {}", limit, call_.describe(activity_),

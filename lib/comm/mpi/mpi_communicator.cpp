@@ -10,8 +10,9 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t gathered_bytes = 256 << 10;  // all ranks' copies of an array that is simply gathered everywhere
-constexpr size_t longest_round = 2 << 20;     // floats; bounds the staging
+// All ranks' copies of an array that is simply gathered everywhere (measured).
+constexpr size_t gathered_bytes = 256 << 10, gathered_bytes_of_two = 64 << 10;
+constexpr size_t longest_round = 2 << 20;  // floats; bounds the staging
 
 }  // namespace
 
@@ -48,7 +49,8 @@ void MpiCommunicator::all_reduce_sum_in(WireFormat wire, std::span<float> values
     return sum_into(values.data(), arrays_.data(), size(), values.size());
   }
   meeting_.meet(sum_in(wire), values.size());
-  const bool small = values.size_bytes() * static_cast<size_t>(size()) <= gathered_bytes;
+  const bool small =
+      values.size_bytes() * static_cast<size_t>(size()) <= (size() == 2 ? gathered_bytes_of_two : gathered_bytes);
   for (size_t i = 0; i < chunk_count(values.size(), round_limit_); ++i) {
     const Chunk part = chunk(values.size(), round_limit_, i);
     const std::span<float> round = values.subspan(part.first, part.count);
@@ -64,6 +66,7 @@ void MpiCommunicator::sum_gathered(std::span<float> values) {
   float* all = staging_.as<float>().data();
   exchange_.all_gather(values.data(), values.size_bytes(), all);
   for (int r = 0; r < size(); ++r) arrays_[r] = all + r * values.size();
+  if (size() == 2) return add_into(values.data(), arrays_[1 - rank()], values.size());
   sum_into(values.data(), arrays_.data(), size(), values.size());
 }
 
@@ -74,7 +77,11 @@ void MpiCommunicator::sum_slices(std::span<float> values) {
   exchange_.scatter_pieces(array, slices_, received_);
   for (int r = 0; r < size(); ++r) arrays_[r] = reinterpret_cast<const float*>(received_[r]);
   arrays_[rank()] = values.data() + mine.first;
-  sum_into(values.data() + mine.first, arrays_.data(), size(), mine.count);
+  if (size() == 2) {
+    add_into(values.data() + mine.first, arrays_[1 - rank()], mine.count);
+  } else {
+    sum_into(values.data() + mine.first, arrays_.data(), size(), mine.count);
+  }
   exchange_.gather_pieces(array, slices_);
 }
 

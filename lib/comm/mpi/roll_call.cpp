@@ -24,7 +24,14 @@ void RollCall::send_to_all(const void* data, int bytes, int tag) {
   }
 }
 
-std::string RollCall::listen() {
+void RollCall::call(uint64_t sequence) {
+  if (called_in_ == sequence) return;
+  called_in_ = sequence;
+  send_to_all(nullptr, 0, tag::roll_call(sequence));
+}
+
+const std::string& RollCall::listen(uint64_t sequence) {
+  if (!heard_.empty()) return heard_;
   int flag = 0;
   MPI_Status status;
   check(MPI_Iprobe(MPI_ANY_SOURCE, tag::gave_up, comm_, &flag, &status), "MPI_Iprobe");
@@ -32,20 +39,16 @@ std::string RollCall::listen() {
     char text[longest_words] = {};
     check(MPI_Recv(text, longest_words - 1, MPI_BYTE, status.MPI_SOURCE, tag::gave_up, comm_, MPI_STATUS_IGNORE),
           "MPI_Recv");
-    return fmt::format("rank {} {}", status.MPI_SOURCE, static_cast<const char*>(text));
+    heard_ = fmt::format("rank {} {}", status.MPI_SOURCE, static_cast<const char*>(text));
   }
-  if (called_) return "";
-  check(MPI_Iprobe(MPI_ANY_SOURCE, tag::roll_call, comm_, &flag, &status), "MPI_Iprobe");
-  if (flag) {
-    called_ = true;
-    send_to_all(nullptr, 0, tag::roll_call);
-  }
-  return "";
+  if (flag || called_in_ == sequence) return heard_;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, tag::roll_call(sequence), comm_, &flag, &status), "MPI_Iprobe");
+  if (flag) call(sequence);
+  return heard_;
 }
 
-std::vector<int> RollCall::find_missing() {
-  if (!called_) send_to_all(nullptr, 0, tag::roll_call);
-  called_ = true;
+std::vector<int> RollCall::find_missing(uint64_t sequence) {
+  call(sequence);
   std::vector<char> heard(static_cast<size_t>(size_), 0);
   heard[static_cast<size_t>(rank_)] = 1;
   const auto all_heard = [&] { return std::ranges::count(heard, 0) == 0; };
@@ -54,7 +57,7 @@ std::vector<int> RollCall::find_missing() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     for (int r = 0; r < size_; ++r) {
       int flag = 0;
-      check(MPI_Iprobe(r, tag::roll_call, comm_, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
+      check(MPI_Iprobe(r, tag::roll_call(sequence), comm_, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
       if (flag) heard[static_cast<size_t>(r)] = 1;
     }
   }

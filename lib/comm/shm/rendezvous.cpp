@@ -83,7 +83,8 @@ void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready, co
   const double limit =
       policy_.activity != nullptr ? policy_.activity->limit(policy_.timeout_seconds) : policy_.timeout_seconds;
   while (!ready(peer)) {
-    throw_if_aborted(call(peer));
+    // Whoever gave up may have come to this collective before.
+    if (Word(notice_->state).load(std::memory_order_acquire) == 2 && !ready(peer)) throw_aborted(call(peer));
     if (policy_.idle != nullptr) policy_.idle();
     const auto waited = Clock::now() - start;
     if (std::chrono::duration<double>(waited).count() > limit) {
