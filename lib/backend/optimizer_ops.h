@@ -57,7 +57,7 @@ class OptimizerOps {
   virtual double sum_of_powers(size_t n, const float* x, double power) const = 0;  // sum |x|^power
   virtual float max_abs(size_t n, const float* x) const = 0;                       // NaN if any is NaN
   virtual void scale(size_t n, float* x, float factor) const = 0;
-  virtual void add(size_t n, const float* x, float* y) const = 0;                  // y += x
+  virtual void add(size_t n, const float* x, float* y) const = 0;                 // y += x
   virtual void clamp(size_t n, float* x, float limit) const = 0;                  // to [-limit, limit], NaN stays
   virtual void fill(size_t n, float* x, float value) const = 0;                   // initial state
   virtual void lerp(size_t n, float* x, const float* y, float weight) const = 0;  // x += weight (y - x), fused

@@ -1,5 +1,5 @@
-// Someone who looks at this rank's own gradients before they are summed with those of the others: once summed, nobody can
-// tell what each rank brought.
+// Someone who looks at this rank's own gradients before they are summed with those of the others: once summed, nobody
+// can tell what each rank brought.
 #pragma once
 
 #include <span>

@@ -25,9 +25,9 @@ class GradientListener {
 
 class Graph {
  public:
-  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph of
-  // a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the lowest
-  // parameter that is not frozen, and computes no gradient of a frozen one. across_ranks: BindContext's.
+  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph
+  // of a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the
+  // lowest parameter that is not frozen, and computes no gradient of a frozen one. across_ranks: BindContext's.
   Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
         ParameterStore& store, const Freeze& freeze = {}, StatisticsReducer* across_ranks = nullptr);
 

@@ -24,11 +24,11 @@ struct ParameterSpec {
 struct BindContext {
   Backend& backend;
   Phase phase;
-  bool input_gradient;                      // false: no gradient of the inputs is wanted (first layer)
-  std::span<const TensorDesc> inputs;       // batch first; channel_block 1 unless accepts_blocked()
-  bool stored;                              // parameters are laid out already: `formats` is binding
-  std::span<WeightFormatPtr> formats;       // one per parameter: set by the first bind, read by later ones
-  std::span<const uint8_t> trainable = {};  // one per parameter, 0: frozen, no gradient is wanted; empty: all train
+  bool input_gradient;                        // false: no gradient of the inputs is wanted (first layer)
+  std::span<const TensorDesc> inputs;         // batch first; channel_block 1 unless accepts_blocked()
+  bool stored;                                // parameters are laid out already: `formats` is binding
+  std::span<WeightFormatPtr> formats;         // one per parameter: set by the first bind, read by later ones
+  std::span<const uint8_t> trainable = {};    // one per parameter, 0: frozen, no gradient is wanted; empty: all train
   StatisticsReducer* across_ranks = nullptr;  // batch statistics are of all ranks' samples; null: of the own
 
   bool trains(size_t parameter) const { return trainable.empty() || trainable[parameter] != 0; }

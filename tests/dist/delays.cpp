@@ -3,12 +3,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <random>
+#include <thread>
 #include <vector>
 
 #include "backend/cpu/optimizer_ops.h"
 #include "comm/shm/sum_kernels.h"
 #include "dist/gradient_synchronizer.h"
-#include "thread_communicator.h"
+#include "support/thread_ranks.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -16,6 +19,20 @@ using namespace lockstep::test;
 namespace {
 
 constexpr int kAccumulate = 4, kWindows = 12;
+
+// Short random sleeps, yields and nothing, other ones on every rank.
+class Delays {
+ public:
+  explicit Delays(unsigned seed) : random_(seed) {}
+  void maybe() {
+    const unsigned draw = static_cast<unsigned>(random_()) % 8;
+    if (draw == 0) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
+    if (draw <= 2) std::this_thread::yield();
+  }
+
+ private:
+  std::minstd_rand random_;
+};
 
 ParameterStore make_store(const std::function<Buffer(size_t)>& allocate) {
   ParameterStore store;
@@ -68,9 +85,9 @@ void backward(ParameterStore& store, GradientSynchronizer& sync, Delays& delays,
   }
 }
 
-size_t wrong_windows(SharedReduction& reduction, Team& team, int rank, const SyncSettings& settings) {
-  Delays delays(static_cast<unsigned>(rank * 7919 + team.size));
-  ThreadCommunicator comm(reduction, team, rank, delays);
+size_t wrong_windows(Communicator& comm, const SyncSettings& settings) {
+  const int rank = comm.rank(), ranks = comm.size();
+  Delays delays(static_cast<unsigned>(rank * 7919 + ranks));
   ParameterStore store = make_store([&](size_t bytes) { return comm.allocate(bytes); });
   const CpuOptimizerOps ops;
   GradientSynchronizer sync(store, comm, ops, settings);
@@ -81,7 +98,7 @@ size_t wrong_windows(SharedReduction& reduction, Team& team, int rank, const Syn
       backward(store, sync, delays, rank, window, m);
     }
     sync.finish();
-    const std::vector<float> wanted = serial(store, team.size, window, settings.wire);
+    const std::vector<float> wanted = serial(store, ranks, window, settings.wire);
     for (const Parameter& p : store.parameters())
       for (size_t i = p.offset; i < p.offset + p.count; ++i) wrong += store.gradients()[i] != wanted[i];
   }
@@ -93,12 +110,13 @@ size_t wrong_windows(SharedReduction& reduction, Team& team, int rank, const Syn
 void check_ranks(const SyncSettings& settings) {
   for (const int ranks : {2, 3, 4}) {
     CAPTURE(ranks);
-    Team team(ranks);
     std::vector<size_t> wrong(static_cast<size_t>(ranks));
-    const auto errors = team.run([&](SharedReduction& reduction, int rank) {
-      wrong[static_cast<size_t>(rank)] = wrong_windows(reduction, team, rank, settings);
-    });
-    CHECK(all_well(errors));
+    const auto errors = run_ranks(
+        ranks, [&](Communicator& comm) { wrong[static_cast<size_t>(comm.rank())] = wrong_windows(comm, settings); },
+        [](int rank) {
+          return [delays = Delays(static_cast<unsigned>(rank + 1))](const char*) mutable { delays.maybe(); };
+        });
+    CHECK(errors == std::vector<std::string>(static_cast<size_t>(ranks)));
     CHECK(wrong == std::vector<size_t>(static_cast<size_t>(ranks), 0));
   }
 }

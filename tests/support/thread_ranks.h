@@ -42,19 +42,21 @@ class ThreadCommunicator final : public Communicator {
     windows_.push_back(std::make_unique<SharedWindow>(std::move(window)));
     return Buffer(mine, bytes, [](void*) {});
   }
-  void all_reduce_sum(std::span<float> values) override {
+  void all_reduce_sum(std::span<float> values) override { all_reduce_sum_in(WireFormat::fp32, values); }
+  void all_reduce_sum_in(WireFormat wire, std::span<float> values) override {
     wait_a_little("all_reduce_sum");
     if (const SharedWindow* window = window_of(values)) {
-      reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size());
+      reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size(), wire);
     } else {
-      reduction_.all_reduce_sum(values);
+      reduction_.all_reduce_sum(values, wire);
     }
   }
-  void start_sum(std::span<float> values) override {
+  void start_sum(std::span<float> values) override { start_sum_in(WireFormat::fp32, values); }
+  void start_sum_in(WireFormat wire, std::span<float> values) override {
     wait_a_little("start_sum");
     const SharedWindow* window = window_of(values);
-    if (window == nullptr) return Communicator::start_sum(values);
-    reduction_.background().start(*window, offset_in(*window, values), values.size());
+    if (window == nullptr) return defer_sum(wire, values);
+    reduction_.background().start(*window, offset_in(*window, values), values.size(), wire);
   }
   void poll_sums() override {
     wait_a_little("poll_sums");
