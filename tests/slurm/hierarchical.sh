@@ -32,6 +32,7 @@ numbers() {
 }
 
 # sent NODE: bytes that the node has sent since it came up.
+# shellcheck disable=SC2016  # $10 is for awk
 sent() { srun -N1 -n1 -w "$1" awk '/eth0:/ { print $10 }' /proc/net/dev; }
 
 mpirun --oversubscribe --bind-to none -np 4 "$lockstep" train net.yaml --set run.dir="$work/one_node" > one_node.log 2>&1 ||
