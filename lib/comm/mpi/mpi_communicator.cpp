@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 // All ranks' copies of an array that is simply gathered everywhere (measured).
-constexpr size_t gathered_bytes = 256 << 10, gathered_bytes_of_two = 64 << 10;
+constexpr size_t gathered_bytes = 256 << 10, gathered_bytes_of_two = 48 << 10;
 constexpr size_t longest_round = 2 << 20;  // floats; bounds the staging
 
 }  // namespace
