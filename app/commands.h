@@ -15,5 +15,6 @@ Command add_train(CLI::App& parent);
 Command add_plan(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
+Command add_bench(CLI::App& parent);
 
 }  // namespace lockstep::app

@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "core/error.h"
+#include "train/batch_norm_plan.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -15,7 +16,7 @@ Generator after_initialisation(const Config& config, Generator generator, const 
   if (config.sampler.generator != "global") return generator;
   if (config.data.val) make_dataset(config, *config.data.val, 0, generator);
   const std::unique_ptr<Backend> backend = make_cpu_backend({});
-  Network network(model_spec(config), train.sample_shape(), *backend, 1);
+  Network network(model_spec(config), train.sample_shape(), *backend, 2);  // a batch norm refuses 1
   network.lay_out(Buffer::host);
   network.initialize(generator);
   return generator;
@@ -25,8 +26,17 @@ int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
   Generator generator(initial_seed(config, 0));
   const std::unique_ptr<Dataset> train = make_dataset(config, config.data.train, 0, generator);
   const SamplerSettings sampler = sampler_settings(config, after_initialisation(config, generator, *train));
+  // Data of the ranks' own: as many sets as ranks.
+  const auto own = [&](int64_t world_size) {
+    std::vector<int64_t> sizes;
+    for (int64_t rank = 0; rank < world_size && train->per_rank(); ++rank) {
+      Generator unused(0);
+      sizes.push_back(make_dataset(config, config.data.train, static_cast<int>(rank), unused)->size());
+    }
+    return sizes;
+  };
   const auto spec = [&](int64_t world_size) {
-    return data_plan_spec(config, train->size(), train->per_rank(), world_size);
+    return data_plan_spec(config, train->size(), own(world_size), world_size);
   };
   std::string report;
   if (config.train.global_batch_size || train->per_rank()) {
@@ -35,6 +45,12 @@ int plan(const Config& config, const std::vector<int64_t>& world_sizes) {
       report += plan_report(spec(world_size), std::span(&world_size, 1), sampler) + "\n";
   } else {
     report = plan_report(spec(world_sizes[0]), world_sizes, sampler);
+  }
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model_spec(config), train->sample_shape());
+  for (const int64_t world_size : world_sizes) {
+    const bool across_ranks = config.distributed.batch_norm == "sync" && world_size > 1;
+    if (const std::string text = one_value_text(DataPlan(spec(world_size)), norms, across_ranks); !text.empty())
+      report += fmt::format("WARNING world_size {}: {}\n", world_size, text);
   }
   std::fputs(report.c_str(), stdout);
   return kSuccess;
@@ -58,7 +74,11 @@ Command add_plan(CLI::App& parent) {
   return [options] {
     const Config config = load_config(options->file, options->set);
     std::vector<int64_t> world_sizes = options->world_sizes;
-    if (world_sizes.empty())
+    if (config.train.virtual_ranks) {
+      std::printf("the same on 1, 2, 4, ... or %lld ranks; world_size below: the virtual ranks\n\n",
+                  static_cast<long long>(*config.train.virtual_ranks));
+      world_sizes = {*config.train.virtual_ranks};
+    } else if (world_sizes.empty())
       world_sizes = config.distributed.world_size ? std::vector{*config.distributed.world_size}
                                                   : std::vector<int64_t>{1, 2, 4, 8};
     return plan(config, world_sizes);

@@ -36,13 +36,16 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   run_agreed(mpi.world(), [&] {
     config = load_config(options.file, options.set);
     check_world_size(config, mpi.size());
-    threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
+    // Sums inside a layer depend on how many threads share them, so virtual ranks have one unless told otherwise.
+    const int most = config.train.virtual_ranks ? 1 : mpi.threads();
+    threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : most;
     backend = make_backend(config.device.kind, {.threads = threads,
                                                 .flush_denormals = config.device.flush_denormals,
                                                 .winograd = config.device.convolution != "direct"});
   });
   const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
+  communicator->activity().prepare(config.distributed.prepare_timeout);
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), {}, communicator {}{}", mpi.size(), mpi.nodes(),
             threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
             why.empty() ? "" : ": " + why);

@@ -55,7 +55,9 @@ double validation_loss(const Config& config, Trainer& trainer, Backend& backend,
   if (!config.data.val) throw_error("--loss-steps: data.val is missing");
   Generator generator(config.run.seed);
   const auto data = make_dataset(config, *config.data.val, communicator.rank(), generator);
-  return Evaluator(*data, trainer.network(), backend, communicator, loss_spec(config.train), config.eval.batch_size)
+  return Evaluator(*data, trainer.network(), backend, communicator,
+                   deal_virtual_ranks({}, communicator.rank(), communicator.size()), loss_spec(config.train),
+                   config.eval.batch_size)
       .run()
       .loss;
 }

@@ -24,6 +24,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;  // "cpu"
+  // What computes beside our own code, with versions: "oneDNN 2.6.3".
+  virtual std::string libraries() const = 0;
   virtual Buffer allocate(size_t bytes) = 0;  // zeroed
 
   // How layers whose activations have this type are computed here, for the start of a run.

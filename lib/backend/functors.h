@@ -57,6 +57,20 @@ struct AdamUpdate {
   }
 };
 
+// LAMB's direction goes to the third state; the parameter stays until the direction's norm is known.
+template <class Math, bool from_gradient>
+struct LambDirection {
+  static constexpr int states = 3;
+  LambScalars s;
+  constexpr void operator()(float& p, float gradient, float& m, float& v, float& direction) const {
+    const float g = gradient * s.sign;
+    m = Math::fma(s.lerp_weight, g - m, from_gradient ? g : m);
+    v = Math::fma(s.one_minus_beta2 * g, g, v * s.beta2);
+    const float adam = (m * s.inverse_correction1) / (Math::sqrt(v) / s.root_correction2 + s.eps);
+    direction = Math::fma(p, s.weight_decay, adam);
+  }
+};
+
 template <class Math, bool decay>
 struct AdadeltaUpdate {
   static constexpr int states = 2;

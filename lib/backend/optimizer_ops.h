@@ -9,12 +9,18 @@ namespace lockstep {
 
 struct SgdArgs {
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
+  double gradient_scale = 1;                                    // g is multiplied by it before weight decay is added
   bool nesterov = false, maximize = false, first_step = false;  // first_step: the momentum buffer becomes a copy of g
 };
 struct AdamArgs {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false, amsgrad = false, maximize = false;  // decoupled: AdamW
   int64_t t = 1;                                              // step number, from 1
+};
+struct LambArgs {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0;
+  bool maximize = false;
+  int64_t t = 1;
 };
 struct AdadeltaArgs {
   double lr = 1, rho = 0.9, eps = 1e-6, weight_decay = 0;
@@ -36,6 +42,9 @@ class OptimizerOps {
   // p: parameters (updated), g: gradients (read), the rest: state of the same length, null where unused.
   virtual void sgd(const SgdArgs&, size_t n, float* p, const float* g, float* momentum) const = 0;
   virtual void adam(const AdamArgs&, size_t n, float* p, const float* g, float* m, float* v, float* vmax) const = 0;
+  // LAMB's direction m' / (sqrt(v') + eps) + weight_decay p, into `direction`; p is read only.
+  virtual void lamb_direction(const LambArgs&, size_t n, const float* p, const float* g, float* m, float* v,
+                              float* direction) const = 0;
   virtual void adadelta(const AdadeltaArgs&, size_t n, float* p, const float* g, float* square_avg,
                         float* acc_delta) const = 0;
   virtual void rmsprop(const RmspropArgs&, size_t n, float* p, const float* g, float* square_avg, float* grad_avg,
@@ -48,8 +57,10 @@ class OptimizerOps {
   virtual double sum_of_powers(size_t n, const float* x, double power) const = 0;  // sum |x|^power
   virtual float max_abs(size_t n, const float* x) const = 0;                       // NaN if any is NaN
   virtual void scale(size_t n, float* x, float factor) const = 0;
-  virtual void clamp(size_t n, float* x, float limit) const = 0;  // to [-limit, limit], NaN stays
-  virtual void fill(size_t n, float* x, float value) const = 0;   // initial state
+  virtual void add(size_t n, const float* x, float* y) const = 0;                 // y += x
+  virtual void clamp(size_t n, float* x, float limit) const = 0;                  // to [-limit, limit], NaN stays
+  virtual void fill(size_t n, float* x, float value) const = 0;                   // initial state
+  virtual void lerp(size_t n, float* x, const float* y, float weight) const = 0;  // x += weight (y - x), fused
 };
 
 }  // namespace lockstep

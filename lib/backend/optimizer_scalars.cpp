@@ -8,7 +8,7 @@ static float f(double x) { return static_cast<float>(x); }
 static float sign_of(bool maximize) { return maximize ? -1.0f : 1.0f; }
 
 SgdScalars scalars(const SgdArgs& args) {
-  return {.sign = sign_of(args.maximize),
+  return {.sign = f(sign_of(args.maximize) * args.gradient_scale),
           .weight_decay = f(args.weight_decay),
           .momentum = f(args.momentum),
           .gradient_weight = f(1 - args.dampening),
@@ -36,6 +36,21 @@ AdamScalars scalars(const AdamArgs& args) {
           .decay = !args.decoupled && args.weight_decay != 0,
           .from_gradient = from_gradient,
           .amsgrad = args.amsgrad};
+}
+
+LambScalars scalars(const LambArgs& args) {
+  const double t = static_cast<double>(args.t);
+  const float weight = f(1 - args.beta1);
+  const bool from_gradient = !(weight < 0.5f);
+  return {.sign = sign_of(args.maximize),
+          .weight_decay = f(args.weight_decay),
+          .lerp_weight = from_gradient ? weight - 1.0f : weight,
+          .beta2 = f(args.beta2),
+          .one_minus_beta2 = f(1 - args.beta2),
+          .inverse_correction1 = f(1 / (1 - std::pow(args.beta1, t))),
+          .root_correction2 = f(std::sqrt(1 - std::pow(args.beta2, t))),
+          .eps = f(args.eps),
+          .from_gradient = from_gradient};
 }
 
 AdadeltaScalars scalars(const AdadeltaArgs& args) {

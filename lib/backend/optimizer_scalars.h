@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-// `sign` is -1 where the objective is maximised (g * -1 is exactly -g), `decay` whether g becomes g + weight_decay * p.
+// `sign` is -1 where the objective is maximised (g * -1 is exactly -g), times SGD's gradient_scale; `decay` whether g
+// becomes g + weight_decay * p.
 struct SgdScalars {
   float sign, weight_decay, momentum, gradient_weight, minus_lr;  // gradient_weight: 1 - dampening
   bool decay, use_momentum, nesterov, first_step;
@@ -17,6 +18,12 @@ struct SgdScalars {
 struct AdamScalars {
   float sign, weight_decay, parameter_scale, lerp_weight, beta2, one_minus_beta2, root_correction2, eps, minus_step;
   bool decay, from_gradient, amsgrad;
+};
+
+// The direction is (m * inverse_correction1) / (sqrt(v) / root_correction2 + eps) + weight_decay * p.
+struct LambScalars {
+  float sign, weight_decay, lerp_weight, beta2, one_minus_beta2, inverse_correction1, root_correction2, eps;
+  bool from_gradient;
 };
 
 struct AdadeltaScalars {
@@ -36,6 +43,7 @@ struct AdagradScalars {
 
 SgdScalars scalars(const SgdArgs& args);
 AdamScalars scalars(const AdamArgs& args);
+LambScalars scalars(const LambArgs& args);
 AdadeltaScalars scalars(const AdadeltaArgs& args);
 RmspropScalars scalars(const RmspropArgs& args);
 AdagradScalars scalars(const AdagradArgs& args);

@@ -30,7 +30,8 @@ class Conv2dPlan : public Plan {
   virtual void forward(const void* x, const float* w, const float* b, void* y, void* workspace) = 0;
   // dy is the gradient of the convolution's own output (before the activation).
   virtual void backward_data(const void* dy, const float* w, void* dx, void* workspace) = 0;
-  // dw, db (null without bias): overwritten, or added to when accumulate.
+  // dw, db (null without bias): overwritten, or added to when accumulate. Either may be null: it is frozen, and its
+  // gradient is neither computed nor stored (dw only where the spec has said so with weight_gradient = false).
   virtual void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                                 void* workspace) = 0;
 };
@@ -55,14 +56,19 @@ class Pool2dPlan : public Plan {
   virtual void backward(const void* dy, const void* y, void* dx, const void* saved) = 0;
 };
 
-// Normalisations and softmax know fp32 only. Per-channel normalisation: weight, bias: [C] or null without affine.
-// running_*: [C], updated by training forward.
+// Normalisations and softmax know fp32 only. Per-channel normalisation. weight, bias: [C] or null without affine.
+// running_*: [C], updated by training forward. Over several ranks (spec.across_ranks) forward and backward are
+// collective, and dweight, dbias stay sums over the rank's own samples. A rank without samples in a micro-step calls
+// forward_empty and backward_empty in their place: they take part in the sums and in the running statistics. Without
+// across_ranks they do nothing.
 class BatchNormPlan : public Plan {
  public:
   virtual void forward(const float* x, const float* weight, const float* bias, float* running_mean, float* running_var,
                        float* batches_tracked, float* y, void* saved) = 0;
   virtual void backward(const float* x, const float* dy, const float* weight, float* dx, float* dweight, float* dbias,
                         bool accumulate, const void* saved, void* workspace) = 0;
+  virtual void forward_empty(float* running_mean, float* running_var, float* batches_tracked) = 0;
+  virtual void backward_empty() = 0;
 };
 
 class LayerNormPlan : public Plan {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/statistics_reducer.h"
 #include "backend/weight_format.h"
 #include "core/tensor.h"
 
@@ -23,6 +24,7 @@ struct Conv2dSpec {
   bool bias = true;
   Activation activation = Activation::none;  // none or relu, applied to the output (fused)
   bool input_gradient = true;                // false for the first layer: backward_data is never called
+  bool weight_gradient = true;               // false where the weight is frozen: backward_weights gets dw = null
   Phase phase = Phase::training;
   bool stored = false;  // true: weight_format below is fixed (the parameters exist already)
   WeightFormatPtr weight_format;
@@ -34,6 +36,7 @@ struct LinearSpec {
   bool bias = true;
   Activation activation = Activation::none;  // none or relu
   bool input_gradient = true;
+  bool weight_gradient = true;
   Phase phase = Phase::training;
   bool stored = false;
   WeightFormatPtr weight_format;
@@ -57,6 +60,7 @@ struct BatchNormSpec {
   std::optional<double> momentum = 0.1;  // empty: cumulative average
   bool affine = true;
   Phase phase = Phase::training;
+  StatisticsReducer* across_ranks = nullptr;  // training: statistics of all ranks' samples; null: of the input alone
 };
 
 struct LayerNormSpec {  // normalises the trailing `inner` elements of each of `outer` rows

@@ -3,8 +3,24 @@
 namespace lockstep {
 
 void Communicator::finish_sums() {
-  for (const std::span<float> values : waiting_sums_) all_reduce_sum(values);
+  const uint64_t now = activity_.word();
+  for (const WaitingSum& sum : waiting_sums_) {
+    activity_.set_word(sum.activity);
+    all_reduce_sum_in(sum.wire, sum.values);
+  }
   waiting_sums_.clear();
+  activity_.set_word(now);
+}
+
+void Communicator::all_reduce_sum_in(WireFormat wire, std::span<float> values) {
+  round_to(wire, values);
+  all_reduce_sum(values);
+  round_to(wire, values);
+}
+
+void Communicator::start_sum_in(WireFormat wire, std::span<float> values) {
+  if (wire == WireFormat::fp32) return start_sum(values);
+  defer_sum(wire, values);
 }
 
 }  // namespace lockstep

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/activity.h"
+#include "comm/wire_format.h"
 #include "core/buffer.h"
 
 namespace lockstep {
@@ -20,27 +22,46 @@ class Communicator {
   virtual std::string_view name() const = 0;  // "serial", "shm", "mpi", ...
   virtual int rank() const = 0;               // 0 .. size()-1
   virtual int size() const = 0;               // world size
+  // What this rank is busy with, for the messages of collectives that go wrong. All ranks tell the same.
+  Activity& activity() { return activity_; }
 
   // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
   // object.
   virtual Buffer allocate(size_t bytes) = 0;
-  // In place: values[i] = sum over ranks in rank order, ((r0 + r1) + r2) + ..., in float.
+  // In place: values[i] = sum over ranks in float, in the order of comm/sum_tree.h.
   virtual void all_reduce_sum(std::span<float> values) = 0;
   // The same sums, taken out of the way of what is being computed. start_sum: these values are final, and from here to
   // finish_sums nobody else may touch them. poll_sums: does what can be done without waiting. finish_sums: returns when
   // all started sums are done. All ranks start the same sums in the same order, with no other collective between. By
   // default all of it happens in finish_sums.
-  virtual void start_sum(std::span<float> values) { waiting_sums_.push_back(values); }
+  virtual void start_sum(std::span<float> values) { defer_sum(WireFormat::fp32, values); }
   virtual void poll_sums() {}
   virtual void finish_sums();
+  // Sums whose addends are rounded to `wire` before they leave their rank, added in float in the same order, and
+  // rounded to `wire` once more: where arrays travel they need half the bytes. fp32: exactly the calls above.
+  virtual void all_reduce_sum_in(WireFormat wire, std::span<float> values);
+  virtual void start_sum_in(WireFormat wire, std::span<float> values);
+  // In place; sums in the same order.
   virtual void all_reduce(std::span<double> values, ReduceOp op) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // The bytes of every rank, indexed by rank; lengths may differ.
   virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
   virtual void barrier() = 0;
 
+ protected:
+  // start_sum_in for arrays of which nothing can be done early: finish_sums reduces them one after another.
+  void defer_sum(WireFormat wire, std::span<float> values) {
+    waiting_sums_.push_back({wire, values, activity_.word()});
+  }
+
  private:
-  std::vector<std::span<float>> waiting_sums_;
+  struct WaitingSum {
+    WireFormat wire;
+    std::span<float> values;
+    uint64_t activity;  // when it was started
+  };
+  std::vector<WaitingSum> waiting_sums_;
+  Activity activity_;
 };
 
 }  // namespace lockstep

@@ -76,11 +76,12 @@ MpiEnvironment::Runtime::~Runtime() {
   if (owned && std::uncaught_exceptions() <= exceptions) MPI_Finalize();
 }
 
-MpiEnvironment::MpiEnvironment() {
+MpiEnvironment::MpiEnvironment(const Pretend& pretend) {
   world_ = mpi::OwnedComm::duplicate(MPI_COMM_WORLD);
   rank_ = mpi::rank(world());
   size_ = mpi::size(world());
   node_ = mpi::OwnedComm::split_by_shared_memory(world(), rank_);
+  if (pretend) node_ = mpi::OwnedComm::split(node(), pretend(rank_, size_), rank_);
   local_rank_ = mpi::rank(node());
   local_size_ = mpi::size(node());
   {

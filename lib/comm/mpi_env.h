@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <functional>
+
 #include "comm/mpi/mpi_call.h"
 
 namespace lockstep {
@@ -14,8 +16,10 @@ void check_thread_level(int provided);
 class MpiEnvironment {
  public:
   // Starts MPI (unless it runs already: then it is left running at the end, too). Throws Error when MPI lacks threads
-  // or its size contradicts the launcher's (launcher.h). Collective.
-  MpiEnvironment();
+  // or its size contradicts the launcher's (launcher.h). Collective. pretend: if given, ranks that share memory count
+  // as of one node only where it gives them the same number: what several nodes do can then be seen on one machine.
+  using Pretend = std::function<int(int rank, int size)>;
+  explicit MpiEnvironment(const Pretend& pretend = {});
   // Ends MPI, unless an exception is in flight: other ranks may then never come to MPI_Finalize.
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;

@@ -61,19 +61,28 @@ EpochPlan::EpochPlan(const DataPlanSpec& spec, int64_t first)
       dealt_(dealt_samples(remaining_, world_size_, spec.uneven)),
       micro_batch_(batch_size_ * world_size_) {
   micro_steps_ = spec.drop_last ? dealt_ / micro_batch_ : ceil_div(dealt_, micro_batch_);
+  if (!spec.own.empty()) {
+    own_.emplace(spec, first);
+    dealt_ = remaining_;
+    micro_steps_ = own_->micro_steps();
+  }
   steps_ = ceil_div(micro_steps_, accumulate_);
 }
 
 int64_t EpochPlan::rank_samples(int64_t rank) const {
   if (rank < 0 || rank >= world_size_) return 0;
+  if (own_) return own_->samples(rank);
   return dealt_ / world_size_ + (rank < dealt_ % world_size_ ? 1 : 0);
 }
 
 int64_t EpochPlan::rank_consumed(int64_t rank) const {
+  if (own_) return rank < 0 || rank >= world_size_ ? 0 : own_->before(rank, micro_steps_);
   return std::min(micro_steps_ * batch_size_, rank_samples(rank));
 }
 
-int64_t EpochPlan::consumed() const { return std::min(micro_steps_ * micro_batch_, dealt_); }
+int64_t EpochPlan::consumed() const {
+  return own_ ? own_->before(micro_steps_) : std::min(micro_steps_ * micro_batch_, dealt_);
+}
 
 int64_t EpochPlan::padding() const { return std::max<int64_t>(dealt_ - remaining_, 0); }
 
@@ -81,11 +90,14 @@ int64_t EpochPlan::dropped() const { return std::max<int64_t>(remaining_ - consu
 
 int64_t EpochPlan::local_count(int64_t rank, int64_t micro_step) const {
   if (micro_step < 0 || micro_step >= micro_steps_) return 0;
+  if (own_ && rank >= 0 && rank < world_size_)
+    return own_->before(rank, micro_step + 1) - own_->before(rank, micro_step);
   return std::clamp<int64_t>(rank_samples(rank) - micro_step * batch_size_, 0, batch_size_);
 }
 
 int64_t EpochPlan::micro_step_samples(int64_t micro_step) const {
   if (micro_step < 0 || micro_step >= micro_steps_) return 0;
+  if (own_) return own_->before(micro_step + 1) - own_->before(micro_step);
   return std::min(dealt_ - micro_step * micro_batch_, micro_batch_);
 }
 
@@ -96,12 +108,19 @@ int64_t EpochPlan::window_size(int64_t step) const {
 
 int64_t EpochPlan::step_samples(int64_t step) const {
   if (step < 0 || step >= steps_) return 0;
+  if (own_) return own_->before(step * accumulate_ + window_size(step)) - own_->before(step * accumulate_);
   return std::min(consumed() - step * global_batch(), global_batch());
 }
 
 int64_t EpochPlan::position_after(int64_t step) const {
   if (step < 0 || step >= steps_) return 0;
+  if (own_) return first_ + own_->before(step * accumulate_ + window_size(step));
   return first_ + step * global_batch() + step_samples(step);
+}
+
+bool EpochPlan::empty_on_some_rank() const {
+  if (own_) return own_->some_rank_is_empty();
+  return micro_steps_ == 0 || local_count(world_size_ - 1, 0) == 0;
 }
 
 DataPlan::DataPlan(const DataPlanSpec& spec)

@@ -5,11 +5,16 @@
 // shards of PyTorch's DistributedSampler), a micro-step takes up to batch_size positions of each rank, so micro-step m
 // of all ranks together is the run of positions [m * B, (m + 1) * B), B = batch_size * world_size. Whatever the split
 // of a global batch, an optimizer step therefore covers the same samples.
+//
+// Where every rank has data of its own there is no such list: own_shards.h counts, and queries are loops over ranks.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
+
+#include "data/own_shards.h"
 
 namespace lockstep {
 
@@ -30,6 +35,8 @@ struct DataPlanSpec {
   Uneven uneven = Uneven::exact;
   bool drop_last = false;  // a micro-step counts only if every rank has a full batch for it (DataLoader's drop_last)
   std::optional<int64_t> max_steps = {};  // optimizer steps after which the run ends, in whichever epoch
+  std::vector<int64_t> own = {};        // samples of each rank, where each has data of its own; `samples` is their sum
+  EarlyEnd early_end = EarlyEnd::join;  // then
 };
 
 // The counts of one epoch. Micro-steps m count from 0, so do optimizer steps k; queries outside the epoch give 0.
@@ -59,7 +66,7 @@ class EpochPlan {
       int64_t step) const;  // positions of the epoch consumed once this step is done, `first` included
 
   bool empty_on_every_rank() const { return micro_steps_ == 0; }
-  bool empty_on_some_rank() const { return micro_steps_ == 0 || local_count(world_size_ - 1, 0) == 0; }
+  bool empty_on_some_rank() const;
 
  private:
   int64_t world_size_, batch_size_, accumulate_;
@@ -68,6 +75,7 @@ class EpochPlan {
   int64_t dealt_;        // positions dealt of them
   int64_t micro_batch_;  // positions of one full micro-step, all ranks together
   int64_t micro_steps_, steps_;
+  std::optional<OwnShards> own_;
 };
 
 // The counts of a run: `epochs` equal epochs, cut off after max_steps.

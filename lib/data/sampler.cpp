@@ -32,19 +32,40 @@ void Sampler::seek(int64_t position) {
   end_ = position + rest.dealt();
 }
 
+int64_t Sampler::after(int64_t position, int64_t batch) const {
+  const int64_t all_ranks = batch * spec_.world_size;
+  if (spec_.drop_last && end_ - position < all_ranks) return position;
+  return std::min(position + all_ranks, end_);
+}
+
+std::span<const int64_t> Sampler::deal(int64_t rank, int64_t position, int64_t batch) {
+  const int64_t stop = after(position, batch);
+  size_t count = 0;
+  for (int64_t at = position + rank; at < stop; at += spec_.world_size) {
+    rows_[count++] = order_[static_cast<size_t>(at % spec_.samples)];  // past the end: padding, from the head again
+  }
+  return {rows_.data(), count};
+}
+
 std::span<const int64_t> Sampler::next(int64_t batch) {
   if (batch < 1 || batch > spec_.batch_size) {
     throw_error("sampler: expected a batch of 1 to {} rows, found {}", spec_.batch_size, batch);
   }
-  const int64_t all_ranks = batch * spec_.world_size;
-  if (spec_.drop_last && end_ - position_ < all_ranks) return {};
-  const int64_t stop = std::min(position_ + all_ranks, end_);
-  size_t count = 0;
-  for (int64_t at = position_ + rank_; at < stop; at += spec_.world_size) {
-    rows_[count++] = order_[static_cast<size_t>(at % spec_.samples)];  // past the end: padding, from the head again
-  }
-  position_ = stop;
-  return {rows_.data(), count};
+  const auto rows = deal(rank_, position_, batch);
+  position_ = after(position_, batch);
+  return rows;
+}
+
+std::span<const int64_t> Sampler::peek(int64_t rank, int64_t micro_batches) {
+  if (rank < 0 || rank >= spec_.world_size)
+    throw_error("invalid rank {}: the rank must lie in the interval [0, {}]", rank, spec_.world_size - 1);
+  int64_t position = position_;
+  for (int64_t i = 0; i < micro_batches; ++i) position = after(position, spec_.batch_size);
+  return deal(rank, position, spec_.batch_size);
+}
+
+void Sampler::skip(int64_t micro_batches) {
+  for (int64_t i = 0; i < micro_batches; ++i) position_ = after(position_, spec_.batch_size);
 }
 
 }  // namespace lockstep

@@ -28,12 +28,19 @@ class Sampler {
   // mode, while others may have one), and at the end of the epoch. Error: batch outside [1, batch_size].
   std::span<const int64_t> next(int64_t batch);
   std::span<const int64_t> next() { return next(spec_.batch_size); }
+  // The rows of any rank's micro-batch, so many whole micro-batches from here, which is where the sampler stays; valid
+  // until the next call. skip: goes on by so many. Error: rank outside [0, world_size-1].
+  std::span<const int64_t> peek(int64_t rank, int64_t micro_batches);
+  void skip(int64_t micro_batches);
 
   int64_t epoch() const { return epoch_; }
   // Positions of the epoch's list consumed by all ranks together, padding included: what a checkpoint stores.
   int64_t position() const { return position_; }
 
  private:
+  std::span<const int64_t> deal(int64_t rank, int64_t position, int64_t batch);
+  int64_t after(int64_t position, int64_t batch) const;  // where the next micro-batch starts
+
   DataPlanSpec spec_;
   int64_t rank_;
   SamplerSettings settings_;

@@ -7,6 +7,7 @@ std::vector<Bucket> plan_buckets(const ParameterStore& store, const BucketCaps& 
   bool open = false;
   for (ParameterId id : store.arena_order()) {
     const Parameter& p = store.parameters()[static_cast<size_t>(id)];
+    if (!p.trainable) continue;  // frozen ones come last and have no gradient
     if (!open) buckets.push_back({.offset = p.offset});
     Bucket& bucket = buckets.back();
     bucket.members.push_back(id);

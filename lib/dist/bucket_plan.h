@@ -1,5 +1,6 @@
 // Buckets: consecutive slices of the gradient arena, in the order in which backward finishes them, each reduced by one
-// all-reduce. A parameter is never split; a bucket closes when it reaches its cap (so it may overshoot).
+// all-reduce. A parameter is never split; a bucket closes when it reaches its cap (so it may overshoot). Frozen
+// parameters are in none.
 #pragma once
 
 #include <cstddef>

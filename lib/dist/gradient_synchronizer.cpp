@@ -1,5 +1,7 @@
 #include "dist/gradient_synchronizer.h"
 
+#include <utility>
+
 #include "core/error.h"
 
 namespace lockstep {
@@ -15,7 +17,16 @@ GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& 
       missing_(buckets_.size()),
       sync_(settings.sync && communicator.size() > 1),
       overlap_(settings.overlap && sync_ && buckets_.size() > 1),
-      factor_(settings.average_ranks ? static_cast<float>(1.0 / communicator.size()) : 1.0f) {
+      wire_(settings.wire),
+      factor_(settings.average_ranks
+                  ? static_cast<float>(1.0 / static_cast<double>(communicator.size() * settings.windows))
+                  : 1.0f),
+      windows_(settings.windows) {
+  if (windows_ > 1) partial_sums_.emplace(store.gradients().size(), windows_, ops);
+  std::vector<std::string> names;
+  for (const Bucket& bucket : buckets_)
+    names.push_back(store.parameters()[static_cast<size_t>(bucket.members.front())].name);
+  communicator.activity().name_buckets(std::move(names));
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (const ParameterId id : buckets_[bucket].members) bucket_of_[static_cast<size_t>(id)] = bucket;
 }
@@ -29,7 +40,7 @@ void GradientSynchronizer::begin_micro_step(int index, int count) {
 void GradientSynchronizer::on_ready(ParameterId id) {
   if (!last_micro_step_) return;
   ++ready_;
-  if (!overlap_) return;
+  if (!overlap_ || !last_window()) return;
   --missing_[bucket_of_[static_cast<size_t>(id)]];
   while (launched_ < buckets_.size() && missing_[launched_] == 0) {
     launch();
@@ -40,22 +51,39 @@ void GradientSynchronizer::on_ready(ParameterId id) {
 
 void GradientSynchronizer::finish() {
   if (!last_micro_step_) throw_error("gradients were asked for before the last micro-step of the window");
-  if (ready_ != 0 && ready_ != store_.parameters().size())
-    throw_error("backward finished {} of {} gradients", ready_, store_.parameters().size());
+  if (ready_ != 0 && ready_ != store_.trainable_parameters())
+    throw_error("backward finished {} of {} gradients", ready_, store_.trainable_parameters());
   last_micro_step_ = false;
-  if (!sync_) return;
+  if (!last_window()) {
+    const std::span<float> gradients = store_.gradients();
+    if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+    for (const Bucket& bucket : buckets_)
+      for (BucketObserver* observer : observers_)
+        observer->before_sum(bucket, gradients.subspan(bucket.offset, bucket.count));
+    partial_sums_->add(gradients);
+    ++window_;
+    return;
+  }
+  if (!sync_ && !partial_sums_) return;
   while (launched_ < buckets_.size()) launch();
   if (overlap_) communicator_.finish_sums();
+  if (partial_sums_) partial_sums_->restart();
+  window_ = 0;
+  communicator_.activity().bucket(-1);
 }
 
 void GradientSynchronizer::launch() {
+  communicator_.activity().bucket(static_cast<int64_t>(launched_));
   const Bucket& bucket = buckets_[launched_++];
   const auto gradients = store_.gradients().subspan(bucket.offset, bucket.count);
   if (factor_ != 1.0f) ops_.scale(gradients.size(), gradients.data(), factor_);
+  for (BucketObserver* observer : observers_) observer->before_sum(bucket, gradients);
+  if (partial_sums_) partial_sums_->complete(gradients, bucket.offset);
+  if (!sync_) return;
   if (overlap_) {
-    communicator_.start_sum(gradients);
+    communicator_.start_sum_in(wire_, gradients);
   } else {
-    communicator_.all_reduce_sum(gradients);
+    communicator_.all_reduce_sum_in(wire_, gradients);
   }
   ++all_reduces_;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/run_agreed.h"
 #include "core/error.h"
 
 namespace lockstep {
@@ -34,8 +35,8 @@ uint64_t layout_hash(const Parameter& p) {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;  // what, value
 
-Facts facts_of(const ParameterStore& store, const std::string& config) {
-  Facts facts;
+Facts facts_of(const ParameterStore& store, const std::string& build, const std::string& config) {
+  Facts facts{{"the build", build}};
   size_t begin = 0;
   while (begin < config.size()) {  // line by line, so that the message can show the line
     const size_t end = std::min(config.find('\n', begin), config.size());
@@ -74,8 +75,9 @@ void broadcast_buffers(ParameterStore& store, Communicator& communicator) {
   if (!store.buffer_values().empty()) communicator.broadcast(std::as_writable_bytes(store.buffer_values()), 0);
 }
 
-void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator) {
-  const Facts facts = facts_of(store, config);
+void check_replicas_alike(const ParameterStore& store, const std::string& build, const std::string& config,
+                          Communicator& communicator) {
+  const Facts facts = facts_of(store, build, config);
   const std::string mine = serialise(facts);
   const auto all = communicator.all_gather(std::as_bytes(std::span(mine)));
   const auto text = [&](size_t rank) {
@@ -86,8 +88,8 @@ void check_replicas_alike(const ParameterStore& store, const std::string& config
     size_t index = 0;
     while (line_of(text(rank), index) == line_of(text(0), index)) ++index;
     const std::string what = index < facts.size() ? facts[index].first : "the number of parameters";
-    throw_error("ranks 0 and {} differ in {}: '{}' against '{}'", rank, what, line_of(text(0), index),
-                line_of(text(rank), index));
+    throw PoliteError(fmt::format("ranks 0 and {} differ in {}: '{}' against '{}'", rank, what, line_of(text(0), index),
+                                  line_of(text(rank), index)));
   }
 }
 

@@ -15,10 +15,12 @@ void broadcast_model(ParameterStore& store, Communicator& communicator);
 // PyTorch's DDP, too, keeps those of rank 0. Nothing happens without buffers.
 void broadcast_buffers(ParameterStore& store, Communicator& communicator);
 
-// Throws on all ranks, naming the first rank that differs from rank 0 and what differs: `config` text, a parameter's
+// Throws PoliteError on all ranks, naming the first rank that differs from rank 0 and what differs: `build` (a line on
+// the program and its libraries, of which other versions may compute other bits), `config` text, a parameter's
 // name or shape, or the layout its plan stores it in (ranks on unlike CPUs), without which reduced gradients would be
 // nonsense.
-void check_replicas_alike(const ParameterStore& store, const std::string& config, Communicator& communicator);
+void check_replicas_alike(const ParameterStore& store, const std::string& build, const std::string& config,
+                          Communicator& communicator);
 
 // Throws on all ranks when the parameters' bits differ between them, naming the first parameter that differs and the
 // first rank that differs in it from rank 0. `steps`: how many were done, for the message.

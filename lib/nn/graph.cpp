@@ -54,7 +54,7 @@ std::vector<ParameterId> Graph::finish_order() const {
 std::vector<bool> Graph::norm_parameters() const {
   std::vector<bool> norms(store_.parameters().size(), false);
   for (const Node& self : nodes_) {
-    if (!self.layer->kind().ends_with("_norm")) continue;
+    if (!is_norm(*self.layer)) continue;
     for (ParameterId id : self.parameters) norms[static_cast<size_t>(id)] = true;
   }
   return norms;
@@ -109,7 +109,26 @@ void Graph::backward(bool accumulate, GradientListener& listener) {
         backend_.add(type, count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
       }
     }
-    for (auto id = self.parameters.rbegin(); id != self.parameters.rend(); ++id) listener.on_ready(*id);
+    for (size_t k = self.parameters.size(); k-- > 0;) {
+      if (self.gradients[k] != nullptr) listener.on_ready(self.parameters[k]);
+    }
+  }
+}
+
+void Graph::forward_empty() {
+  for (Node& self : nodes_) self.layer->forward_empty(self.io);
+}
+
+void Graph::backward_empty(bool accumulate, GradientListener& listener) {
+  for (int i = last(); i >= 0; --i) {
+    Node& self = node(i);
+    if (!self.needs_gradient) continue;
+    self.layer->backward_empty(self.io);
+    for (size_t k = self.parameters.size(); k-- > 0;) {
+      if (self.gradients[k] == nullptr) continue;
+      if (!accumulate) std::ranges::fill(store_.gradient(self.parameters[k]), 0.0f);
+      listener.on_ready(self.parameters[k]);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "nn/parameter_store.h"
 
 namespace lockstep {
+
+// Whether a parameter is frozen; `norm`: it belongs to a normalisation layer. Empty: none is.
+using Freeze = std::function<bool(const Parameter& parameter, bool norm)>;
 
 // Hears from backward that the gradient of a parameter is complete for this micro-step.
 class GradientListener {
@@ -22,16 +26,18 @@ class GradientListener {
 
 class Graph {
  public:
-  // Binds `nodes` (made for this graph alone). Parameters are named and added to the store by the first graph of a
-  // network and found there by the later ones; formats are set or obeyed likewise.
-  Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, DType precision,
-        Backend& backend, ParameterStore& store);
+  // Binds `nodes` (made for this graph alone). Parameters are named, frozen and added to the store by the first graph
+  // of a network and found there by the later ones; formats are set or obeyed likewise. Backward goes down to the
+  // lowest parameter that is not frozen, and computes no gradient of a frozen one. across_ranks: BindContext's.
+  Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
+        ParameterStore& store, const Freeze& freeze = {}, StatisticsReducer* across_ranks = nullptr,
+        DType precision = DType::f32);
 
   int64_t batch() const { return batch_; }
   size_t arena_bytes() const { return arena_bytes_; }
   // Fixes all pointers: `arena` has arena_bytes(), the store is laid out. Called again when the arena moves.
   void attach(void* arena);
-  // Parameters in the order in which backward finishes them.
+  // Parameters in the order in which backward finishes them, or would if they were not frozen.
   std::vector<ParameterId> finish_order() const;
   std::vector<bool> norm_parameters() const;  // by ParameterId
   // Draws every layer's initial parameters in construction order, as the PyTorch script would.
@@ -43,6 +49,10 @@ class Graph {
   float* output_gradient() const { return output_gradient_; }
   // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
   void backward(bool accumulate, GradientListener& listener);
+  // The same for a rank without samples in this micro-step, which any training graph of the network stands for: layers
+  // take part in collectives, gradients are zero, or as they were when accumulating.
+  void forward_empty();
+  void backward_empty(bool accumulate, GradientListener& listener);
 
  private:
   struct Use {
@@ -56,7 +66,7 @@ class Graph {
     std::vector<BufferId> buffers;
     Binding binding;
     std::vector<Use> uses;
-    bool needs_gradient = false;  // of its output: a parameter lies here or upstream
+    bool needs_gradient = false;  // of its output: a parameter that trains lies here or upstream
     bool share_gradient = false;  // the gradients of its output and of input 0 are the same memory
     int storage = 0;              // the node whose memory holds this output; kNetworkInput: the caller's
     int gradient_storage = 0;     // likewise for the output's gradient
@@ -76,6 +86,7 @@ class Graph {
   int bind_reorder(int source, const TensorDesc& wanted);
   TensorDesc accepted(const Layer& layer, const std::vector<int>& inputs, int source) const;
   int in_form(const TensorDesc& wanted, int source);  // the source itself or a copy of it
+  std::vector<ParameterId> parameters_of(const Layer& layer, const std::string& name);
   const TensorDesc& desc(int node) const;
   // graph_memory.cpp: which tensors share memory, lifetimes, offsets.
   void share_storage();
@@ -89,10 +100,12 @@ class Graph {
 
   Backend& backend_;
   ParameterStore& store_;
+  StatisticsReducer* across_ranks_;
   int64_t batch_;
   Phase phase_;
   DType precision_;
-  bool stored_;  // the store was laid out before: formats are given
+  bool stored_;                     // the store was laid out before: formats are given
+  const Freeze* freeze_ = nullptr;  // while binding
   TensorDesc input_desc_;
   std::vector<Node> nodes_;
   std::vector<std::string> names_;

@@ -36,11 +36,19 @@ std::vector<int> fuse(std::vector<BuiltNode>& built) {
 
 }  // namespace
 
-Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, DType precision,
-             Backend& backend, ParameterStore& store)
-    : backend_(backend), store_(store), batch_(batch), phase_(phase), precision_(precision), stored_(store.laid_out()) {
+Graph::Graph(std::vector<BuiltNode> nodes, const Shape& sample, int64_t batch, Phase phase, Backend& backend,
+             ParameterStore& store, const Freeze& freeze, StatisticsReducer* across_ranks, DType precision)
+    : backend_(backend),
+      store_(store),
+      across_ranks_(across_ranks),
+      batch_(batch),
+      phase_(phase),
+      precision_(precision),
+      stored_(store.laid_out()),
+      freeze_(&freeze) {
   input_desc_.shape = sample.with_front(batch);
   bind_all(nodes);
+  freeze_ = nullptr;
   share_storage();
   place_gradients_of_uses();
   plan_arena();
@@ -102,6 +110,18 @@ int Graph::bind_reorder(int source, const TensorDesc& wanted) {
   return bind_node(make_reorder(sample, wanted.channel_block, wanted.dtype), name + " reordered", sample, {source});
 }
 
+std::vector<ParameterId> Graph::parameters_of(const Layer& layer, const std::string& name) {
+  std::vector<ParameterId> ids;
+  for (const ParameterSpec& spec : layer.parameters()) {
+    const std::string full = name + "." + spec.name;
+    ids.push_back(stored_ ? store_.find(full) : store_.add_parameter(full, spec.shape));
+    const ParameterId id = ids.back();
+    if (!stored_ && *freeze_ && (*freeze_)(store_.parameters()[static_cast<size_t>(id)], is_norm(layer)))
+      store_.freeze(id);
+  }
+  return ids;
+}
+
 int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sample, std::vector<int> inputs) {
   const int index = static_cast<int>(nodes_.size());
   Node made;
@@ -117,10 +137,9 @@ int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sampl
       node(source).uses.push_back({index, static_cast<int>(k)});
     }
   }
-  for (const ParameterSpec& spec : layer->parameters()) {
-    const std::string full = name + "." + spec.name;
-    made.parameters.push_back(stored_ ? store_.find(full) : store_.add_parameter(full, spec.shape));
-  }
+  made.parameters = parameters_of(*layer, name);
+  std::vector<uint8_t> trainable;
+  for (ParameterId id : made.parameters) trainable.push_back(store_.parameters()[static_cast<size_t>(id)].trainable);
   int buffer = 0;
   for (const ParameterSpec& spec : layer->buffers()) {
     const std::string full = name + "." + spec.name;
@@ -136,12 +155,12 @@ int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sampl
     for (size_t k = 0; k < formats.size(); ++k)
       formats[k] = store_.parameters()[static_cast<size_t>(made.parameters[k])].format;
   }
-  BindContext context{backend_, phase_, input_gradient, descs, stored_, formats};
+  BindContext context{backend_, phase_, input_gradient, descs, stored_, formats, trainable, across_ranks_};
   made.binding = layer->bind(context);
   if (!stored_) {
     for (size_t k = 0; k < formats.size(); ++k) store_.set_format(made.parameters[k], formats[k]);
   }
-  made.needs_gradient = phase_ == Phase::training && (input_gradient || !made.parameters.empty());
+  made.needs_gradient = phase_ == Phase::training && (input_gradient || std::ranges::count(trainable, 1) > 0);
   made.layer = std::move(layer);
   made.sample_shape = sample;
   made.inputs = std::move(inputs);

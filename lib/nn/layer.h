@@ -28,6 +28,10 @@ struct BindContext {
   std::span<const TensorDesc> inputs;  // batch first; channel_block 1 unless accepts_blocked(), dtype as input_type()
   bool stored;                         // parameters are laid out already: `formats` is binding
   std::span<WeightFormatPtr> formats;  // one per parameter: set by the first bind, read by later ones
+  std::span<const uint8_t> trainable = {};    // one per parameter, 0: frozen, no gradient is wanted; empty: all train
+  StatisticsReducer* across_ranks = nullptr;  // batch statistics are of all ranks' samples; null: of the own
+
+  bool trains(size_t parameter) const { return trainable.empty() || trainable[parameter] != 0; }
 };
 // ... and tells.
 struct Binding {
@@ -47,10 +51,10 @@ struct StepStream {
 
 // Activations and their gradients are in the layout and type of their TensorDesc, parameters in fp32.
 struct Io {
-  std::span<const void* const> x;  // inputs
-  void* y = nullptr;               // output
-  std::span<float*const> parameters, gradients, buffers;
-  bool new_parameters = true;  // false: the same values as in this layer's last forward
+  std::span<const void* const> x;                         // inputs
+  void* y = nullptr;                                      // output
+  std::span<float*const> parameters, gradients, buffers;  // a frozen parameter's gradient is null
+  bool new_parameters = true;                             // false: the same values as in this layer's last forward
   void* workspace = nullptr;
   void* saved = nullptr;
   const StepStream* stream = nullptr;
@@ -89,7 +93,13 @@ class Layer {
   virtual Binding bind(BindContext& context) = 0;
   virtual void forward(const Io& io) = 0;
   virtual void backward(const Io& io) = 0;  // training phase only
+  // In place of forward and backward on a rank without samples in a micro-step: a layer that speaks with other ranks
+  // takes its part in what they sum. Only io's buffers are valid.
+  virtual void forward_empty(const Io&) {}
+  virtual void backward_empty(const Io&) {}
 };
 using LayerPtr = std::unique_ptr<Layer>;
+
+inline bool is_norm(const Layer& layer) { return layer.kind().ends_with("_norm"); }
 
 }  // namespace lockstep

@@ -2,12 +2,22 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace lockstep {
 
-Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, DType precision)
-    : spec_(std::move(spec)), sample_(sample), backend_(backend), precision_(precision) {
-  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, precision_,
-                                       backend_, store_);
+static void check_something_trains(const ParameterStore& store) {
+  if (store.trainable_parameters() > 0) return;
+  if (store.parameters().empty()) throw_error("nothing to train: no layer of the model has parameters");
+  throw_error("nothing to train: all {} parameters are frozen (trainable: false)", store.parameters().size());
+}
+
+Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze,
+                 StatisticsReducer* across_ranks, DType precision)
+    : spec_(std::move(spec)), sample_(sample), backend_(backend), across_ranks_(across_ranks), precision_(precision) {
+  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_,
+                                       freeze, across_ranks_, precision_);
+  check_something_trains(store_);
   first_ = graph.get();
   graphs_.emplace(std::pair{Phase::training, batch}, std::move(graph));
 }
@@ -27,8 +37,8 @@ Graph& Network::graph(Phase phase, int64_t batch) {
   const std::pair key{phase, batch};
   const auto found = graphs_.find(key);
   if (found != graphs_.end()) return *found->second;
-  auto graph =
-      std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, precision_, backend_, store_);
+  auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_, Freeze{},
+                                       across_ranks_, precision_);
   fit_arena(*graph);
   return *graphs_.emplace(key, std::move(graph)).first->second;
 }

@@ -12,10 +12,11 @@ namespace lockstep {
 
 class Network {
  public:
-  // Binds the training graph for `batch`, which decides how parameters are stored. precision: of training and
-  // evaluation (f32, bf16, f16). Throws Error for a model that does not fit the samples. Nothing else may be called
-  // before lay_out.
-  Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, DType precision = DType::f32);
+  // Binds the training graph for `batch`, which decides how parameters are stored. Throws Error for a model that does
+  // not fit the samples, and for one with nothing to train. Nothing else may be called before lay_out. across_ranks:
+  // BindContext's, outlives the network. precision: of training and evaluation (f32, bf16, f16).
+  Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze = {},
+          StatisticsReducer* across_ranks = nullptr, DType precision = DType::f32);
   // `allocate_gradients` makes the gradient arena: a communicator's window, so this may be a collective call.
   void lay_out(const std::function<Buffer(size_t)>& allocate_gradients);
 
@@ -37,6 +38,7 @@ class Network {
   ModelSpec spec_;
   Shape sample_;
   Backend& backend_;
+  StatisticsReducer* across_ranks_;
   DType precision_;
   ParameterStore store_;
   Buffer arena_;

@@ -36,16 +36,21 @@ void ParameterStore::set_format(ParameterId id, WeightFormatPtr format) {
   p.format = std::move(format);
 }
 
+void ParameterStore::freeze(ParameterId id) { parameters_[static_cast<size_t>(id)].trainable = false; }
+
 void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
   order_.assign(finish_order.begin(), finish_order.end());
-  size_t floats = 0;
+  const auto trains = [&](ParameterId id) { return parameters_[static_cast<size_t>(id)].trainable; };
+  std::ranges::stable_partition(order_, trains);
+  size_t floats = 0, gradient_floats = 0;
   for (ParameterId id : order_) {
     Parameter& p = parameters_[static_cast<size_t>(id)];
     p.offset = floats;
     floats += align_up(p.count, kAlignFloats);
+    if (p.trainable) gradient_floats = floats;
   }
   values_ = Buffer::host(floats * sizeof(float));
-  gradients_ = allocate(floats * sizeof(float));
+  gradients_ = allocate(gradient_floats * sizeof(float));
   floats = 0;
   for (ModelBuffer& b : buffers_) {
     b.offset = floats;
@@ -68,7 +73,8 @@ std::span<const float> ParameterStore::value(ParameterId id) const {
   return slice(values_, parameters_[static_cast<size_t>(id)]);
 }
 std::span<float> ParameterStore::gradient(ParameterId id) const {
-  return slice(gradients_, parameters_[static_cast<size_t>(id)]);
+  const Parameter& p = parameters_[static_cast<size_t>(id)];
+  return p.trainable ? slice(gradients_, p) : std::span<float>();
 }
 std::span<float> ParameterStore::buffer(BufferId id) const {
   return slice(buffer_values_, buffers_[static_cast<size_t>(id)]);
@@ -89,7 +95,9 @@ std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
 }
 
 std::vector<float> ParameterStore::canonical_gradient(ParameterId id) const {
-  return canonical(parameters_[static_cast<size_t>(id)], gradient(id));
+  const Parameter& p = parameters_[static_cast<size_t>(id)];
+  if (!p.trainable) return std::vector<float>(static_cast<size_t>(p.shape.numel()));
+  return canonical(p, gradient(id));
 }
 
 void ParameterStore::set_canonical(ParameterId id, std::span<const float> values) {
@@ -101,6 +109,10 @@ void ParameterStore::set_canonical(ParameterId id, std::span<const float> values
   } else {
     std::ranges::copy(values, value(id).begin());
   }
+}
+
+size_t ParameterStore::trainable_parameters() const {
+  return static_cast<size_t>(std::ranges::count(parameters_, true, &Parameter::trainable));
 }
 
 int64_t ParameterStore::total_parameters() const {

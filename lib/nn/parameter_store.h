@@ -23,7 +23,7 @@ struct Parameter {
   WeightFormatPtr format;  // nullptr: canonical
   size_t offset = 0;       // floats, in both arenas
   size_t count = 0;        // stored floats
-  bool trainable = true;
+  bool trainable = true;   // false: frozen, has no gradient and no place in the gradient arena
 };
 
 struct ModelBuffer {
@@ -37,8 +37,10 @@ class ParameterStore {
   ParameterId add_parameter(std::string name, Shape shape);
   BufferId add_buffer(std::string name, Shape shape);
   void set_format(ParameterId id, WeightFormatPtr format);  // before lay_out
-  // Places every parameter: `finish_order` lists all ids as backward finishes them. `allocate` makes the gradient arena
-  // (a communicator's window); parameters and buffers are host memory.
+  void freeze(ParameterId id);                              // before lay_out
+  // Places every parameter: `finish_order` lists all ids as backward finishes them; frozen ones come after all others.
+  // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin; parameters
+  // and buffers are host memory.
   void lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate);
   bool laid_out() const { return laid_out_; }
 
@@ -50,20 +52,23 @@ class ParameterStore {
   // Counts the occasions on which values may have changed, which is whenever a writable span of them was handed out (so
   // whoever writes takes the span anew). Plans that compute with converted copies of weights go by it.
   uint64_t version() const { return version_; }
-  std::span<float> values() { return ++version_, values_.as<float>(); }  // whole arena
+  std::span<float> values() { return ++version_, values_.as<float>(); }  // whole arena, frozen parameters too
   std::span<const float> values() const { return values_.as<float>(); }
+  std::span<float> trainable_values() { return values().first(gradients().size()); }
+  std::span<const float> trainable_values() const { return values().first(gradients().size()); }
   std::span<float> gradients() const { return gradients_.as<float>(); }
   std::span<float> buffer_values() const { return buffer_values_.as<float>(); }
   std::span<float> value(ParameterId id);
   std::span<const float> value(ParameterId id) const;
-  std::span<float> gradient(ParameterId id) const;
+  std::span<float> gradient(ParameterId id) const;  // empty: frozen
   std::span<float> buffer(BufferId id) const;
 
   // Canonical copies (PyTorch layout).
   std::vector<float> canonical_value(ParameterId id) const;
-  std::vector<float> canonical_gradient(ParameterId id) const;
+  std::vector<float> canonical_gradient(ParameterId id) const;  // zeros: frozen
   void set_canonical(ParameterId id, std::span<const float> values);
-  int64_t total_parameters() const;  // canonical element count
+  int64_t total_parameters() const;     // canonical element count
+  size_t trainable_parameters() const;  // how many are not frozen
 
  private:
   std::vector<float> canonical(const Parameter& p, std::span<const float> stored) const;

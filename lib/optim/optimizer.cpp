@@ -30,7 +30,7 @@ Optimizer::Optimizer(OptimizerInit init)
       ops_(init.ops),
       allocate_(std::move(init.allocate)) {
   check_ranges(groups_, arena_size_);
-  const bool beta1 = settings_.kind == "adam" || settings_.kind == "adamw";
+  const bool beta1 = settings_.kind == "adam" || settings_.kind == "adamw" || settings_.kind == "lamb";
   momentum_.assign(groups_.size(), beta1 ? settings_.beta1 : settings_.momentum);
   lr_.assign(groups_.size(), 0);
   for (int i = 0; i < groups(); ++i) set_lr(i, group(i).lr);
@@ -42,6 +42,11 @@ Optimizer::Optimizer(OptimizerInit init)
 float* Optimizer::add_state(std::string_view name) {
   buffers_.push_back(allocate_(arena_size_ * sizeof(float)));
   state_.push_back({name, buffers_.back().as<float>()});
+  return buffers_.back().as<float>().data();
+}
+
+float* Optimizer::add_scratch(size_t floats) {
+  buffers_.push_back(allocate_(floats * sizeof(float)));
   return buffers_.back().as<float>().data();
 }
 
@@ -58,7 +63,8 @@ void Optimizer::step(std::span<float> parameters, std::span<const float> gradien
               .g = gradients.data() + range.offset,
               .lr = lr_[i],
               .weight_decay = groups_[i].weight_decay,
-              .momentum = momentum_[i]});
+              .momentum = momentum_[i],
+              .adapt = groups_[i].adapt});
 }
 
 size_t Optimizer::checked(int index) const {

@@ -19,7 +19,7 @@ namespace lockstep {
 
 // A state arena, for checkpoints: sliced as the parameter arena. Named as in PyTorch: momentum_buffer (sgd, rmsprop),
 // exp_avg, exp_avg_sq, max_exp_avg_sq (adam, adamw), square_avg, acc_delta (adadelta), grad_avg (rmsprop), sum
-// (adagrad).
+// (adagrad); lars as sgd, lamb as adam.
 struct StateArray {
   std::string_view name;
   std::span<float> values;
@@ -59,6 +59,7 @@ class Optimizer {
  protected:
   explicit Optimizer(OptimizerInit init);   // throws Error: ranges outside the arena or overlapping
   float* add_state(std::string_view name);  // in the constructor only; zeros
+  float* add_scratch(size_t floats);        // likewise, but no part of the state
   const OptimizerOps& ops() const { return ops_; }
   size_t arena_size() const { return arena_size_; }
 
@@ -67,6 +68,7 @@ class Optimizer {
     float* p;
     const float* g;
     double lr, weight_decay, momentum;
+    bool adapt;  // with a trust ratio, where the kind has one
   };
   // Step number step_count() (from 1 in the first step). `state + offset` belongs to p[0].
   virtual void update(const Range& range) = 0;

@@ -27,6 +27,14 @@ const std::vector<Kind>& kinds() {
       {"adadelta", 1.0, 0, 1e-6, {"rho", "eps"}, check_adadelta, build_adadelta},
       {"rmsprop", 1e-2, 0, 1e-8, {"alpha", "eps", "momentum", "centered"}, check_rmsprop, build_rmsprop},
       {"adagrad", 1e-2, 0, 1e-10, {"lr_decay", "initial_accumulator_value", "eps"}, check_adagrad, build_adagrad},
+      {"lars",
+       0.1,
+       0,
+       1e-8,
+       {"momentum", "nesterov", "trust_coefficient", "adapt_norm_and_bias", "eps"},
+       check_lars,
+       build_lars},
+      {"lamb", 1e-3, 1e-2, 1e-6, {"beta1", "beta2", "adapt_norm_and_bias", "eps"}, check_adam, build_lamb},
   };
   return table;
 }
@@ -53,6 +61,8 @@ void check_foreign_keys(const OptimizerSettings& s, const Kind& kind) {
       {"alpha", s.alpha != usual.alpha},
       {"lr_decay", s.lr_decay != usual.lr_decay},
       {"initial_accumulator_value", s.initial_accumulator_value != usual.initial_accumulator_value},
+      {"trust_coefficient", s.trust_coefficient != usual.trust_coefficient},
+      {"adapt_norm_and_bias", s.adapt_norm_and_bias},
   };
   for (const auto& [key, is_set] : changed)
     if (is_set && std::find(kind.keys.begin(), kind.keys.end(), key) == kind.keys.end())
@@ -80,6 +90,10 @@ std::vector<std::string> optimizer_kinds() {
   return names;
 }
 
+bool adapts_by_parameter(const OptimizerSettings& settings) {
+  return settings.kind == "lars" || settings.kind == "lamb";
+}
+
 OptimizerSettings resolve(OptimizerSettings settings) {
   const Kind& kind = find_kind(settings.kind);
   if (kind.eps > 0) settings.eps = settings.eps.value_or(kind.eps);
@@ -91,6 +105,8 @@ OptimizerSettings resolve(OptimizerSettings settings) {
   for (const ParameterGroupRule& rule : settings.groups) {
     require_non_negative("groups: lr", rule.lr.value_or(0));
     require_non_negative("groups: weight_decay", rule.weight_decay.value_or(0));
+    if (!rule.trainable && (rule.lr || rule.weight_decay))
+      throw_error("optimizer.groups: lr and weight_decay have no effect in a group with trainable: false");
   }
   if (kind.eps > 0 && !(*settings.eps >= double{FLT_MIN} && *settings.eps <= double{FLT_MAX}))
     throw_error("optimizer.eps: expected a number above {:.3g} (as a float it must not vanish), found {}", FLT_MIN,

@@ -9,12 +9,15 @@ namespace lockstep {
 
 void check_sgd(const OptimizerSettings& settings);
 void check_adam(const OptimizerSettings& settings);
+void check_lars(const OptimizerSettings& settings);
 void check_adadelta(const OptimizerSettings& settings);
 void check_rmsprop(const OptimizerSettings& settings);
 void check_adagrad(const OptimizerSettings& settings);
 
 std::unique_ptr<Optimizer> build_sgd(OptimizerInit init);
 std::unique_ptr<Optimizer> build_adam(OptimizerInit init);  // adam and adamw
+std::unique_ptr<Optimizer> build_lars(OptimizerInit init);
+std::unique_ptr<Optimizer> build_lamb(OptimizerInit init);  // checked as adam
 std::unique_ptr<Optimizer> build_adadelta(OptimizerInit init);
 std::unique_ptr<Optimizer> build_rmsprop(OptimizerInit init);
 std::unique_ptr<Optimizer> build_adagrad(OptimizerInit init);

@@ -33,9 +33,14 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
 
 namespace {
 
-struct Draft {  // two groups in the making: those with the usual weight decay and, apart, norms and biases
-  ParameterGroup decayed, undecayed;
-  std::vector<ParameterId> ids, undecayed_ids;
+bool pattern_matches(const std::string& pattern, const Parameter& parameter, bool norm) {
+  if (pattern == "norm") return norm;
+  return pattern == "bias" ? is_bias(parameter) : glob_matches(pattern, parameter.name);
+}
+
+struct Draft {  // two groups in the making: the usual one and, apart, norms and biases treated otherwise
+  ParameterGroup usual, apart;
+  std::vector<ParameterId> ids, apart_ids;
 };
 
 class Assignment {
@@ -52,15 +57,17 @@ class Assignment {
       const size_t group = match(id, pattern_hit);
       if (group < rest) group_hit[group] = true;
       if (!parameter(id).trainable) continue;
-      const bool explicit_decay = group < rest && settings_.groups[group].weight_decay.has_value();
-      const bool apart = !settings_.decay_norm_and_bias && !explicit_decay && (norm(id) || is_bias(parameter(id)));
-      (apart ? drafts[group].undecayed_ids : drafts[group].ids).push_back(id);
+      Draft& draft = drafts[group];
+      const bool differs =
+          draft.apart.weight_decay != draft.usual.weight_decay || draft.apart.adapt != draft.usual.adapt;
+      const bool apart = differs && (norm(id) || is_bias(parameter(id)));
+      (apart ? draft.apart_ids : draft.ids).push_back(id);
     }
     check_all_used(pattern_hit, group_hit);
     std::vector<ParameterGroup> groups;
     for (Draft& draft : drafts) {
-      finish(draft.decayed, draft.ids, groups);
-      finish(draft.undecayed, draft.undecayed_ids, groups);
+      finish(draft.usual, draft.ids, groups);
+      finish(draft.apart, draft.apart_ids, groups);
     }
     return groups;
   }
@@ -78,12 +85,13 @@ class Assignment {
   void start(size_t index, Draft& draft) const {
     const bool own = index < settings_.groups.size();
     const ParameterGroupRule rule = own ? settings_.groups[index] : ParameterGroupRule{};
-    draft.decayed.name = own ? fmt::format("group {}", index + 1) : settings_.groups.empty() ? "all" : "the rest";
-    draft.decayed.lr = rule.lr.value_or(settings_.lr.value());
-    draft.decayed.weight_decay = rule.weight_decay.value_or(settings_.weight_decay.value());
-    draft.undecayed = draft.decayed;
-    draft.undecayed.name += " (norm and bias)";
-    draft.undecayed.weight_decay = 0;
+    draft.usual.name = own ? fmt::format("group {}", index + 1) : settings_.groups.empty() ? "all" : "the rest";
+    draft.usual.lr = rule.lr.value_or(settings_.lr.value());
+    draft.usual.weight_decay = rule.weight_decay.value_or(settings_.weight_decay.value());
+    draft.apart = draft.usual;
+    draft.apart.name += " (norm and bias)";
+    if (!settings_.decay_norm_and_bias && !rule.weight_decay) draft.apart.weight_decay = 0;
+    draft.apart.adapt = !adapts_by_parameter(settings_) || settings_.adapt_norm_and_bias;
   }
 
   // The first group with a matching pattern; every pattern is tried, to know which ones match nothing.
@@ -91,10 +99,8 @@ class Assignment {
     size_t found = settings_.groups.size(), index = 0;
     for (size_t group = 0; group < settings_.groups.size(); ++group)
       for (const std::string& pattern : settings_.groups[group].match) {
-        const bool hit = pattern == "norm"   ? norm(id)
-                         : pattern == "bias" ? is_bias(parameter(id))
-                                             : glob_matches(pattern, parameter(id).name);
-        if (hit) pattern_hit[index] = true, found = std::min(found, group);
+        if (pattern_matches(pattern, parameter(id), norm(id)))
+          pattern_hit[index] = true, found = std::min(found, group);
         ++index;
       }
     return found;
@@ -121,7 +127,7 @@ class Assignment {
     if (slices.empty()) return;
     std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     for (const ParameterRange& slice : slices) {
-      if (!group.ranges.empty()) {
+      if (!group.ranges.empty() && !adapts_by_parameter(settings_)) {
         ParameterRange& last = group.ranges.back();
         const size_t end = last.offset + last.count;
         if (slice.offset == (end + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment) {
@@ -147,6 +153,13 @@ std::vector<ParameterGroup> make_parameter_groups(const ParameterStore& store, c
   if (!is_norm.empty() && is_norm.size() != store.parameters().size())
     throw_error("parameter groups: expected {} norm flags, found {}", store.parameters().size(), is_norm.size());
   return Assignment(store, is_norm, settings).run();
+}
+
+bool is_frozen(const OptimizerSettings& settings, const Parameter& parameter, bool norm) {
+  for (const ParameterGroupRule& rule : settings.groups)
+    for (const std::string& pattern : rule.match)
+      if (pattern_matches(pattern, parameter, norm)) return !rule.trainable;
+  return false;
 }
 
 std::vector<ParameterRange> parameter_slices(const ParameterStore& store) {

@@ -21,15 +21,21 @@ struct ParameterGroup {
   std::string name;                    // for messages: "all", "group 1", "group 1 (norm and bias)"
   std::vector<ParameterRange> ranges;  // ascending, disjoint
   double lr = 0, weight_decay = 0;
+  bool adapt = true;  // with trust ratios, where the kind has them
 };
 
 // The trainable parameters of a laid-out store in groups: the config's own in their order, then the rest; each in two
 // where norms and biases are not decayed. Groups without parameters are left out. Neighbours in a group become one
-// range (with the zero padding between them), so that a usual model is one kernel call per group. `is_norm`: by
+// range (with the zero padding between them), so that a usual model is one kernel call per group; with lars and lamb
+// every parameter stays a range, and norms and biases are apart unless adapted too. `is_norm`: by
 // ParameterId, whether it belongs to a normalisation layer; empty: none does. `settings` as resolve() gives. Throws
 // Error: a pattern that matches nothing, a group whose parameters all belong to earlier groups.
 std::vector<ParameterGroup> make_parameter_groups(const ParameterStore& store, const std::vector<bool>& is_norm,
                                                   const OptimizerSettings& settings);
+
+// Whether the first group that a parameter matches says trainable: false. What is asked before the store is laid out:
+// frozen parameters have no gradient. `norm`: it belongs to a normalisation layer.
+bool is_frozen(const OptimizerSettings& settings, const Parameter& parameter, bool norm);
 
 // One range per trainable parameter, in arena order: what clipping takes its norms over.
 std::vector<ParameterRange> parameter_slices(const ParameterStore& store);

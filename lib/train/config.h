@@ -22,6 +22,7 @@ struct RunConfig {
 // One data set. kind: idx | csv | npy | synthetic | toy
 struct DatasetConfig {
   std::string kind;
+  // {rank} in the name of a file stands for the rank's number: every rank then holds its own samples (no sharding).
   std::string images, labels;         // idx (.gz allowed)
   std::string file;                   // csv
   std::vector<std::string> features;  // csv: column names or indices; empty: all but the target
@@ -54,6 +55,7 @@ struct SamplerConfig {
   std::string generator = "sampler";  // sampler: from (seed, epoch) | global: PyTorch's DataLoader(shuffle=True)
   std::string uneven = "exact";       // exact | pad | drop
   bool drop_last = false;             // drop the short last local batch (DataLoader's drop_last)
+  std::string early_end = "join";     // join | stop | error, where ranks with data of their own run out
 };
 
 struct LossScaleConfig {  // of precision fp16; torch.amp.GradScaler's defaults
@@ -77,14 +79,16 @@ struct TrainConfig {
   std::optional<int64_t> batch_size;         // per rank
   std::optional<int64_t> global_batch_size;  // batch_size * world_size * accumulate
   int64_t accumulate = 1;
-  std::string loss = "cross_entropy";  // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
-  std::string reduction = "mean";      // mean | sum
+  std::optional<int64_t> virtual_ranks;  // pieces of a step, whatever the number of ranks
+  std::string loss = "cross_entropy";    // cross_entropy | mse | l1 | smooth_l1 | bce_with_logits
+  std::string reduction = "mean";        // mean | sum
   double label_smoothing = 0;
   std::vector<double> class_weights;
   int64_t ignore_index = -100;
   double beta = 1;  // smooth_l1
   std::optional<double> clip_norm, clip_value;
   double clip_norm_type = 2;          // inf allowed
+  std::optional<double> ema;          // decay of the weights' moving average, which is evaluated in their place
   int64_t replica_check = 0;          // every so many steps compare the parameters over the ranks; 0: never
   std::string on_nonfinite = "stop";  // stop | skip | ignore
   std::string precision = "fp32";     // fp32 | bf16 | fp16
@@ -97,18 +101,23 @@ struct TrainConfig {
 struct ParameterGroupConfig {
   std::vector<std::string> match;
   std::optional<double> lr, weight_decay;
+  bool trainable = true;  // false: frozen
 };
 
 struct OptimizerConfig {
-  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad
+  std::string kind = "sgd";            // sgd | adam | adamw | adadelta | rmsprop | adagrad | lars | lamb
   std::optional<double> lr;            // default: PyTorch's for the kind
-  std::optional<double> weight_decay;  // default: 0, adamw 0.01
+  std::optional<double> weight_decay;  // default: 0, adamw and lamb 0.01
   double momentum = 0, dampening = 0;
   bool nesterov = false, maximize = false, amsgrad = false, centered = false;
   double beta1 = 0.9, beta2 = 0.999;
   std::optional<double> eps;  // default: PyTorch's for the kind
   double rho = 0.9, alpha = 0.99, lr_decay = 0, initial_accumulator_value = 0;
   bool decay_norm_and_bias = true;  // false: no weight decay on norms and biases
+  double trust_coefficient = 1e-3;
+  bool adapt_norm_and_bias = false;
+  std::optional<int64_t> lr_reference_batch;  // global batch that lr is for; empty: lr as it is
+  std::string lr_scaling = "linear";          // linear | sqrt
   std::vector<ParameterGroupConfig> groups;
 };
 
@@ -159,6 +168,7 @@ struct LogConfig {
   bool per_rank = false;  // also every rank's local loss
   bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
+  bool noise_scale = false;        // also the gradient noise scale
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 
@@ -168,8 +178,11 @@ struct DistributedConfig {
   bool sync = true;                            // false: replicas drift apart, to show why they must not
   std::string average = "samples";             // samples | ranks (PyTorch DDP's mean of the ranks' means)
   bool overlap = true;                         // launch buckets while backward goes on
+  std::string batch_norm = "rank0";            // rank0 | average | sync
   double bucket_mb = 25, first_bucket_mb = 1;  // MiB of gradients per all-reduce
+  std::string compress = "none";               // none | bf16 | fp16: how gradients travel
   double timeout = 120;                        // seconds a collective may wait
+  double prepare_timeout = 3600;               // the same before the first step
   std::string where;                           // of world_size
 };
 

@@ -17,8 +17,8 @@ int64_t product(int64_t a, int64_t b, const TrainConfig& train) {
 }  // namespace
 
 std::string BatchArithmetic::line() const {
-  return fmt::format("global batch {} = batch_size {} x world_size {} x accumulate {}", global_batch_size, batch_size,
-                     world_size, accumulate);
+  return fmt::format("global batch {} = batch_size {} x {} {} x accumulate {}", global_batch_size, batch_size,
+                     virtual_ranks ? "virtual_ranks" : "world_size", replicas, accumulate);
 }
 
 BatchArithmetic resolve_batch(const TrainConfig& train, int64_t world_size) {
@@ -28,9 +28,10 @@ BatchArithmetic resolve_batch(const TrainConfig& train, int64_t world_size) {
                 train.accumulate);
   }
   BatchArithmetic result;
-  result.world_size = world_size;
+  result.virtual_ranks = train.virtual_ranks.has_value();
+  result.replicas = train.virtual_ranks.value_or(world_size);
   result.accumulate = train.accumulate;
-  const int64_t micro_batches = product(world_size, train.accumulate, train);
+  const int64_t micro_batches = product(result.replicas, train.accumulate, train);
   if (!train.global_batch_size) {
     result.batch_size = train.batch_size.value_or(kDefaultBatchSize);
     result.global_batch_size = product(result.batch_size, micro_batches, train);
@@ -41,8 +42,9 @@ BatchArithmetic resolve_batch(const TrainConfig& train, int64_t world_size) {
     const int64_t below = result.global_batch_size / micro_batches * micro_batches;
     const std::string nearest =
         below == 0 ? fmt::format("{}", micro_batches) : fmt::format("{} or {}", below, below + micro_batches);
-    throw_error("{}train.global_batch_size {} is not divisible by world_size {} x accumulate {} = {}; nearest: {}",
-                prefix(train.where), result.global_batch_size, world_size, train.accumulate, micro_batches, nearest);
+    throw_error("{}train.global_batch_size {} is not divisible by {} {} x accumulate {} = {}; nearest: {}",
+                prefix(train.where), result.global_batch_size, result.virtual_ranks ? "virtual_ranks" : "world_size",
+                result.replicas, train.accumulate, micro_batches, nearest);
   }
   result.batch_size = result.global_batch_size / micro_batches;
   return result;

@@ -43,7 +43,11 @@ const Schema& sampler_schema() {
        key("uneven", &S::uneven, one_of({"exact", "pad", "drop"}),
            "Where the samples don't divide by the ranks: exact: each once; pad: repeat the first ones; drop: leave out "
            "the rest."),
-       key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch.")});
+       key("drop_last", &S::drop_last, anything(), "Leaves out a rank's short last batch."),
+       key("early_end", &S::early_end, one_of({"join", "stop", "error"}),
+           "Where ranks with data of their own run out of it at different steps: join: the others go on, and each step "
+           "is divided by the samples it really has; stop: the epoch ends for all with the last step that every rank "
+           "has samples for; error: the run is refused, naming the rank. See Uneven data below.")});
   return schema;
 }
 
@@ -85,6 +89,9 @@ const Schema& log_schema() {
        key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
        key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
        key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
+       key("noise_scale", &S::noise_scale, anything(),
+           "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
+           "reduction: about the largest batch that still pays."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;
@@ -98,10 +105,16 @@ const Schema& distributed_schema() {
         {key("world_size", &S::world_size, between(1, 1 << 24),
              "Number of ranks; checked against the launch where given.")
              .also({"num_ranks", "ranks", "nproc"}),
-         key("backend", &S::backend, one_of({"auto", "shm", "mpi"}),
-             "Communicator: shm: shared memory within a node; mpi; auto: shm where all ranks share a node, else mpi."),
+         key("backend", &S::backend, one_of({"auto", "serial", "shm", "mpi", "hierarchical"}),
+             "Communicator: shm: shared memory within a node; mpi: messages between all ranks; hierarchical: shared "
+             "memory within nodes and messages between them; auto: shm where all ranks share a node, else the faster "
+             "of the other two, measured at the start. Same bits."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
+         key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
+             "Batch statistics: rank0: of the own samples, rank 0's running ones evaluate; average: the mean of the "
+             "ranks' running ones does, weighted by samples; sync: of all ranks' samples (overlap is off then).")
+             .also({"sync_batch_norm", "sync_bn"}),
          key("average", &S::average, one_of({"samples", "ranks"}),
              "samples: the gradient is the sum over all samples, divided once; ranks: the mean of the ranks' own "
              "means, as PyTorch's DDP (they differ where ranks or micro-steps have unequal numbers of samples)."),
@@ -112,9 +125,20 @@ const Schema& distributed_schema() {
              .also({"bucket_cap_mb", "bucket_size"}),
          key("first_bucket_mb", &S::first_bucket_mb, between(0, 1 << 20),
              "The same for the bucket that is complete first, which should start early."),
-         key("timeout", &S::timeout, above(0), "Seconds that a collective may wait before the run ends.")});
+         key("compress", &S::compress, one_of({"none", "bf16", "fp16"}),
+             "Rounds gradients to 16 bits where they travel, half the bytes: added in float, the sum rounded once, "
+             "same "
+             "bits on all ranks. fp16 has more digits, but overflows at 65520 (train.on_nonfinite sees it).")
+             .also({"compression", "gradient_compression", "comm_hook", "communication_data_type"}),
+         key("timeout", &S::timeout, above(0),
+             "Seconds that a collective may wait before the run ends, naming rank, step, collective and bucket."),
+         key("prepare_timeout", &S::prepare_timeout, above(0),
+             "The same before the first step, where one rank may be busy with data for long.")});
     made.finish = [](void* object, const MapView& view) {
-      if (view.has("world_size")) static_cast<S*>(object)->where = view.at("world_size").str();
+      auto& distributed = *static_cast<S*>(object);
+      if (view.has("world_size")) distributed.where = view.at("world_size").str();
+      if (!distributed.sync && distributed.batch_norm != "rank0")
+        view.fail("batch_norm", "needs distributed.sync: true");
     };
     return made;
   }();
@@ -127,7 +151,8 @@ const Schema& device_schema() {
     Schema made = make<S>(
         "The device of each rank.",
         {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}), "auto: cuda where a GPU is found, else cpu."),
-         key("threads", &S::threads, between(0, 4096), "Compute threads per rank; 0: allowed cores / local ranks."),
+         key("threads", &S::threads, between(0, 4096),
+             "Compute threads per rank; 0: allowed cores / local ranks, 1 with virtual ranks."),
          key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),
          key("flush_denormals", &S::flush_denormals, anything(), "Treats denormal numbers as 0, which is faster.")});
     made.scalar_key = "kind";

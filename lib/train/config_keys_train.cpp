@@ -1,4 +1,6 @@
 // The section train.
+#include <bit>
+
 #include "train/config_keys.h"
 #include "train/metrics/table.h"
 
@@ -12,6 +14,8 @@ void check_train(void* object, const MapView& view) {
   }
   constexpr int64_t kDefaultBatchSize = 32;
   if (!train.batch_size && !train.global_batch_size) train.batch_size = kDefaultBatchSize;
+  if (train.virtual_ranks && !std::has_single_bit(static_cast<uint64_t>(*train.virtual_ranks)))
+    view.fail("virtual_ranks", "must be a power of two: their gradients are added in a binary tree");
   train.where = view.at(train.global_batch_size ? "global_batch_size" : "batch_size").str();
 }
 
@@ -32,6 +36,10 @@ std::vector<Key> batch_keys() {
   keys.push_back(
       key("accumulate", &S::accumulate, between(1, 1 << 30), "Micro-steps per optimizer step.")
           .also({"gradient_accumulation_steps", "accumulation_steps", "accumulate_grad_batches", "grad_accum"}));
+  keys.push_back(key("virtual_ranks", &S::virtual_ranks, between(1, 1 << 20),
+                     "A power of two: every step is cut into so many pieces of batch_size x accumulate samples, dealt "
+                     "to 1, 2, 4, ... ranks, and all of these have the same bits; null: one piece per rank.")
+                     .also({"deterministic_world_size", "logical_ranks"}));
   return keys;
 }
 
@@ -65,6 +73,10 @@ std::vector<Key> clip_keys() {
   keys.push_back(key("clip_value", &S::clip_value, at_least(0), "Clamps every gradient to [-x, x]; null: no."));
   keys.push_back(key("clip_norm_type", &S::clip_norm_type, above(0).with_infinity(),
                      "p of the p-norm for clip_norm; inf: largest."));
+  keys.push_back(key("ema", &S::ema, from_up_to(0, 1),
+                     "Decay of an exponential moving average of the weights, which is evaluated in their place; null: "
+                     "no.")
+                     .also({"ema_decay", "weight_averaging"}));
   return keys;
 }
 

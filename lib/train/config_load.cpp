@@ -1,4 +1,5 @@
 // A file to a Config: text, tree, overrides, tables, then the rules that span sections.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -53,7 +54,25 @@ void inherit_per(ScheduleConfig& schedule, const YamlNode& node, const std::stri
   }
 }
 
+// What would make a run depend on the number of ranks, which virtual ranks exist to prevent.
+void check_virtual_ranks(const YamlNode& root, const Config& config) {
+  if (!config.train.virtual_ranks) return;
+  const auto refuse = [&](const char* what) {
+    fail_at(find_position(root, {"train", "virtual_ranks"}),
+            fmt::format("train.virtual_ranks gives every number of ranks the same bits; {} depends on it", what));
+  };
+  if (!config.distributed.sync) refuse("distributed.sync: false");
+  if (config.distributed.compress != "none") refuse("distributed.compress");
+  if (config.distributed.batch_norm == "sync") refuse("distributed.batch_norm: sync");
+  if (config.run.seed_per_rank) refuse("run.seed_per_rank");
+  if (config.data.train.seed_per_rank || (config.data.val && config.data.val->seed_per_rank))
+    refuse("data with seed_per_rank");
+  const auto draws_in_turn = [](const LayerSpec& layer) { return layer.torch_stream; };
+  if (std::ranges::any_of(config.model.layers, draws_in_turn)) refuse("dropout from PyTorch's own stream");
+}
+
 void check_across(const YamlNode& root, Config& config) {
+  check_virtual_ranks(root, config);
   const int schedule = root.find("schedule");
   if (schedule >= 0) inherit_per(config.schedule, root.items[static_cast<size_t>(schedule)], "schedule");
   const bool scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum;

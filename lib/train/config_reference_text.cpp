@@ -42,7 +42,9 @@ Quotes make a text: a quoted number or boolean is an error. `null` (or `~`) is t
 key does not say otherwise; a key with nothing behind its colon is an error, unless it is a section.
 
 **Paths** may be absolute. Relative ones start at the project root: the nearest directory, from the config's own
-upwards, that holds `datasets/` or `configs/`; where there is none, the config's own directory.
+upwards, that holds `datasets/` or `configs/`; where there is none, the config's own directory. `{rank}` in the name of
+a data file is the number of the rank (`"shards/part-{rank}.csv"`, in quotes inside a map in braces): every rank then
+reads a file of its own and nothing is split.
 
 **`--set KEY=VALUE`** changes the file before it is checked, in the order given. KEY is a dotted path, with numbers from
 0 for entries of lists (`--set model.layers.0.linear=64`, `--set model.layers.2.dropout.p=0.1`); VALUE is YAML as inside
@@ -51,6 +53,24 @@ lists must exist. The messages are the same, with `--set KEY` in front.
 
 **Batch size.** `train.batch_size` is per rank and micro-step. Either it or `train.global_batch_size` is given, and
 `global batch = batch_size x world_size x accumulate`.
+
+**Uneven data.** A data set that all ranks share is dealt to them, and `sampler.uneven` says what happens to the samples
+that do not divide: all ranks take part in every step, with `exact` some of them without samples. Where every rank has
+data of its own (`{rank}`, `seed_per_rank`), the ranks may run out of it at different steps. All sizes are known at the
+start, so nothing has to be asked in a step, and `sampler.early_end` says what happens then:
+
+| early_end | The ranks that still have samples | PyTorch |
+|---|---|---|
+| `join` | go on; the others take part with zeros, every sample is trained on once | `distributed.average: ranks`: `join()`, which divides by all ranks. `samples`: each step is divided by the samples it has, as `join(divide_by_initial_world_size=False)` does where batches are equal |
+| `stop` | end their epoch where the first rank runs out; what is left is not trained on in that epoch | stopping at the length of the shortest loader |
+| `error` | do not start: the message names the rank that runs out first, and when | `join(throw_on_early_termination=True)`, which trains until then |
+
+**Frozen parameters.** A group of `optimizer.groups` with `trainable: false` freezes what it matches, as
+`requires_grad=False` does: no gradient is computed, backward ends at the lowest layer that trains, nothing of it is
+reduced, clipped or updated, and the optimizer keeps no state for it. It is still broadcast at the start, and compared
+by `train.replica_check`. A pattern that matches nothing and a model that is frozen as a whole are errors. A batch norm
+whose weight and bias are frozen still normalises by the batch and moves its running statistics, as PyTorch's does in
+training mode.
 
 **Synthetic data** (`kind: synthetic`, `name: ...`), drawn as PyTorch draws it from `seed`:
 

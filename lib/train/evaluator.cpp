@@ -4,19 +4,24 @@
 
 #include "core/error.h"
 #include "train/metrics/table.h"
+#include "train/own_data.h"
 
 namespace lockstep {
 
 Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
-                     const LossSpec& loss, int64_t batch, const std::vector<std::string>& metrics)
+                     const VirtualRanks& ranks, const LossSpec& loss, int64_t batch,
+                     const std::vector<std::string>& metrics)
     : dataset_(dataset), network_(network), communicator_(communicator) {
   if (dataset.size() == 0) throw_error("the validation set is empty");
-  const int64_t rank = dataset.per_rank() ? 0 : communicator.rank();
-  const int64_t stride = dataset.per_rank() ? 1 : communicator.size();
-  for (int64_t row = rank; row < dataset.size(); row += stride) rows_.push_back(row);
-  for (int64_t r = 0; r < communicator.size(); ++r)
-    shard_sizes_.push_back(dataset.per_rank() ? dataset.size() : dealt_to(r, stride));
-  batch_ = std::clamp<int64_t>(static_cast<int64_t>(rows_.size()), 1, batch);
+  const bool own = dataset.per_rank();
+  const int64_t stride = own ? 1 : ranks.count;
+  for (int64_t rank = ranks.first; rank < ranks.first + ranks.held; ++rank) {
+    std::vector<int64_t>& rows = shards_.emplace_back();
+    for (int64_t row = own ? 0 : rank; row < dataset.size(); row += stride) rows.push_back(row);
+  }
+  for (int64_t rank = 0; rank < ranks.count && !own; ++rank) shard_sizes_.push_back(dealt_to(rank, stride));
+  const int64_t largest_shard = own ? dataset.size() : shard_sizes_[0];
+  batch_ = std::clamp<int64_t>(largest_shard, 1, batch);
   x_.resize(static_cast<size_t>(batch_ * dataset.sample_shape().numel()));
   if (dataset.target_kind() == TargetKind::labels) {
     labels_.resize(static_cast<size_t>(batch_));
@@ -33,9 +38,10 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
 }
 
 Metrics Evaluator::run() {
+  if (shard_sizes_.empty()) shard_sizes_ = own_sizes("data.val", dataset_, communicator_);
   sums_ = {};
   for (const auto& metric : metrics_) metric->reset();
-  add_shard(rows_);
+  for (const std::vector<int64_t>& rows : shards_) add_shard(rows);
   return reduce();
 }
 

@@ -1,5 +1,5 @@
-// Metrics over a whole data set, every sample counted once: rank r takes rows r, r + W, ... without padding, sums and
-// counts are reduced in double. Which metrics there are is train/metrics/table.h's matter.
+// Metrics over a whole data set, every sample counted once: (virtual) rank r takes rows r, r + W, ... without padding,
+// sums and counts are reduced in double. Which metrics there are is train/metrics/table.h's matter.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "dist/virtual_ranks.h"
 #include "nn/network.h"
 #include "train/metrics/exact_sum.h"
 #include "train/metrics/metric.h"
@@ -20,7 +21,7 @@ namespace lockstep {
 struct Metrics {
   double loss = 0;                   // mean per unit of weight (per sample for plain cross-entropy)
   int64_t count = 0;                 // samples, over all ranks
-  std::vector<int64_t> shard_sizes;  // samples per rank
+  std::vector<int64_t> shard_sizes;  // samples per (virtual) rank
   std::vector<MetricValue> values;   // of eval.metrics, in their order, without the loss
 
   // A single number: "accuracy", "f1_weighted", "loss"; empty where it isn't among them.
@@ -29,11 +30,14 @@ struct Metrics {
 
 class Evaluator {
  public:
-  // batch: samples per forward pass and rank. metrics: as eval.metrics, empty for the default. The data set must not be
-  // empty. Throws Error for a metric that doesn't suit the targets, the loss or the network's output.
+  // ranks: whose rows this rank takes. batch: samples per forward pass. metrics: as eval.metrics, empty for the
+  // default. The data set must not be empty. Throws Error for a metric that doesn't suit the targets, the loss or the
+  // network's output.
   Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
-            const LossSpec& loss, int64_t batch, const std::vector<std::string>& metrics = {});
-  // The same numbers on every rank, for any number of ranks: add_shard with this rank's rows, then reduce. Collective.
+            const VirtualRanks& ranks, const LossSpec& loss, int64_t batch,
+            const std::vector<std::string>& metrics = {});
+  // The same numbers on every rank, for any number of ranks: add_shard for each shard of this rank, then reduce.
+  // Collective.
   Metrics run();
   const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }
 
@@ -49,8 +53,8 @@ class Evaluator {
   const Dataset& dataset_;
   Network& network_;
   Communicator& communicator_;
-  std::unique_ptr<LossPlan> loss_;  // of one sample: sums of several would depend on which came together
-  std::vector<int64_t> rows_;       // this rank's shard
+  std::unique_ptr<LossPlan> loss_;            // of one sample: sums of several would depend on which came together
+  std::vector<std::vector<int64_t>> shards_;  // of this rank
   int64_t batch_;
   std::vector<float> x_, targets_;
   std::vector<int64_t> labels_;

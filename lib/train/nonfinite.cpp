@@ -21,34 +21,43 @@ NonfinitePolicy::Kind parse(const std::string& name) {
 
 }  // namespace
 
-NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator,
-                                 size_t rows)
-    : kind_(parse(name)), store_(store), communicator_(communicator) {
+NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                                 Communicator& communicator, size_t rows)
+    : kind_(parse(name)), store_(store), communicator_(communicator), statistics_(statistics) {
   rows_.reserve(rows);
   bad_rows_.reserve(rows);
-  if (kind_ == Kind::skip) statistics_.resize(store.buffer_values().size());
+  if (kind_ == Kind::skip) kept_statistics_.resize(statistics.size());
+}
+
+GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) {
+  if (kind_ == Kind::skip || (kind_ == Kind::stop && wire != WireFormat::fp32)) watch_.emplace(store_, ops, wire);
+  return watch_ ? &*watch_ : nullptr;
 }
 
 void NonfinitePolicy::begin_step() {
   rows_.clear();
-  if (kind_ == Kind::skip) std::ranges::copy(store_.buffer_values(), statistics_.begin());
+  if (watch_) watch_->begin_step();
+  if (kind_ == Kind::skip) std::ranges::copy(statistics_, kept_statistics_.begin());
 }
 
 void NonfinitePolicy::add_rows(std::span<const int64_t> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
 
 void NonfinitePolicy::observe(int64_t step, double loss) {
-  if (kind_ == Kind::ignore || std::isfinite(loss) || bad_step_ >= 0) return;
+  if (kind_ == Kind::ignore || bad_step_ >= 0) return;
+  if (std::isfinite(loss) && !(watch_ && watch_->bad_parameter() != nullptr)) return;
   bad_step_ = step;
   bad_rows_ = rows_;
+  bad_what_ = std::isfinite(loss) ? watch_->describe() : "the loss is not finite";
 }
 
 void NonfinitePolicy::stop_if_bad(double flags, double loss, int64_t step) {
   if (kind_ != Kind::stop || (flags == 0 && std::isfinite(loss))) return;
   const std::string who = culprits(step);
   throw_error(
-      "the loss is not finite at step {}{}: lower optimizer.lr, clip with train.clip_norm, or look at these rows "
-      "(train.on_nonfinite: skip goes on without such steps)",
-      step, who);
+      "step {}: {}: lower optimizer.lr, clip with train.clip_norm, or look at these rows (train.on_nonfinite: skip "
+      "goes "
+      "on without such steps)",
+      step, who.empty() ? "the sum of the ranks' losses is not finite" : who);
 }
 
 bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowed) {
@@ -56,6 +65,10 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowe
   // The reduced gradient is the same on all ranks; a sum of squares in double is finite unless an element is not.
   const std::span<const float> gradients = store_.gradients();
   const bool bad_gradient = !overflowed && !std::isfinite(ops.sum_of_squares(gradients.size(), gradients.data()));
+  if (bad_gradient && watch_ && !watch_->looked()) {  // nothing was sent: these are this rank's own
+    watch_->look_at_all();
+    observe(step, 0);
+  }
   double flag = bad_gradient || bad_step_ >= 0 ? 1 : 0;
   communicator_.all_reduce({&flag, 1}, ReduceOp::max);
   if (flag == 0) {
@@ -65,8 +78,9 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowe
   int64_t first = step;
   const std::string who = culprits(first);
   if (communicator_.rank() == 0)
-    log::warning("step {} is skipped: {} not finite{}", step, who.empty() ? "the gradient is" : "the loss is", who);
-  std::ranges::copy(statistics_, store_.buffer_values().begin());
+    log::warning("step {} is skipped: {}", step,
+                 who.empty() ? "the sum of the ranks' gradients is not finite, though each of them is" : who);
+  std::ranges::copy(kept_statistics_, statistics_.begin());
   bad_step_ = -1;
   ++skipped_;
   if (++in_a_row_ == most_in_a_row)
@@ -75,22 +89,27 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowe
 }
 
 std::string NonfinitePolicy::culprits(int64_t& step) {
-  std::vector<int64_t> mine{bad_step_, static_cast<int64_t>(bad_rows_.size())};
+  // Step, number of rows, some of them; then the words.
+  std::vector<int64_t> numbers{bad_step_, static_cast<int64_t>(bad_rows_.size())};
   if (bad_step_ >= 0)
-    mine.insert(mine.end(), bad_rows_.begin(),
-                bad_rows_.begin() + static_cast<std::ptrdiff_t>(std::min(bad_rows_.size(), rows_told)));
+    numbers.insert(numbers.end(), bad_rows_.begin(),
+                   bad_rows_.begin() + static_cast<std::ptrdiff_t>(std::min(bad_rows_.size(), rows_told)));
   std::vector<std::vector<int64_t>> ranks;
-  for (const auto& bytes : communicator_.all_gather(std::as_bytes(std::span<const int64_t>(mine)))) {
+  for (const auto& bytes : communicator_.all_gather(std::as_bytes(std::span<const int64_t>(numbers)))) {
     std::memcpy(ranks.emplace_back(bytes.size() / sizeof(int64_t)).data(), bytes.data(), bytes.size());
     if (ranks.back()[0] >= 0) step = std::min(step, ranks.back()[0]);
   }
-  std::string text;
+  const auto words = communicator_.all_gather(std::as_bytes(std::span(bad_what_)));
+  std::string text, before;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank][0] != step) continue;
+    const std::string what(reinterpret_cast<const char*>(words[rank].data()), words[rank].size());
     const std::span<const int64_t> rows = std::span(ranks[rank]).subspan(2);
     const bool all = static_cast<int64_t>(rows.size()) == ranks[rank][1];
-    text += fmt::format("{} rank {} (rows {}{})", text.empty() ? " on" : ",", rank, fmt::join(rows, ", "),
-                        all ? "" : ", ...");
+    if (!text.empty()) text += what == before ? "," : "; ";
+    if (what != before) text += what + " on";
+    text += fmt::format(" rank {} (rows {}{})", rank, fmt::join(rows, ", "), all ? "" : ", ...");
+    before = what;
   }
   return text;
 }

@@ -2,19 +2,22 @@
 // all of them stop or skip together; the message names the rank, the step and the rows it trained on.
 //
 // stop  costs nothing in a step: every rank remembers its first bad loss, and all hear of it where losses are reduced
-//       anyway (logged steps, ends of epochs).
-// skip  needs the answer before every update: one more small all-reduce and one pass over the gradients a step. A
-//       skipped step counts as a step, for the log, max_steps and the schedule; parameters, optimizer state and running
-//       statistics stay as they were.
+//       anyway (logged steps, ends of epochs). Where gradients travel in 16 bits each rank also looks for what
+//       overflows there, in one pass over its gradients.
+// skip  needs the answer before every update: one more small all-reduce and two passes over the gradients a step, this
+//       rank's own and the sum. A skipped step counts as a step, for the log, max_steps and the schedule; parameters,
+//       optimizer state and running statistics stay as they were.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
+#include "dist/gradient_watch.h"
 #include "nn/parameter_store.h"
 
 namespace lockstep {
@@ -24,13 +27,17 @@ class NonfinitePolicy {
   enum class Kind { stop, skip, ignore };
 
   // name: stop | skip | ignore. `rows`: most rows of this rank in one step; memory is made here.
-  NonfinitePolicy(const std::string& name, ParameterStore& store, Communicator& communicator, size_t rows);
+  // statistics: the running statistics of all this rank's virtual ranks, which a skipped step must not change.
+  NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
+                  Communicator& communicator, size_t rows);
 
   Kind kind() const { return kind_; }
+  // What has to see this rank's gradients before they are summed, made here; null where the policy can do without.
+  GradientWatch* watch(const OptimizerOps& ops, WireFormat wire);
   void begin_step();                             // skip: keeps the running statistics
   void add_rows(std::span<const int64_t> rows);  // of a micro-step
 
-  // Local, after the step's last forward pass. `loss` is this rank's sum.
+  // Local, after the gradients were shown to the watch. `loss` is this rank's sum.
   void observe(int64_t step, double loss);
   // What a rank adds to a sum that is reduced anyway: 1 once it has seen a bad loss.
   double flag() const { return bad_step_ >= 0 ? 1 : 0; }
@@ -44,7 +51,8 @@ class NonfinitePolicy {
   int64_t skipped() const { return skipped_; }
 
  private:
-  // "rank 1 (rows 3, 4)", for the ranks whose own numbers went bad at the earliest step; sets that step. Collective.
+  // "the loss is not finite on rank 1 (rows 3, 4), rank 2 (rows 5)", for the ranks whose own numbers went bad at the
+  // earliest step (empty: none); sets that step. Collective.
   std::string culprits(int64_t& step);
 
   static constexpr int64_t most_in_a_row = 100;
@@ -52,8 +60,11 @@ class NonfinitePolicy {
   ParameterStore& store_;
   Communicator& communicator_;
   std::vector<int64_t> rows_, bad_rows_;  // of the current step, and of the first bad one
-  std::vector<float> statistics_;
+  std::span<float> statistics_;
+  std::vector<float> kept_statistics_;  // as they were before the step
+  std::optional<GradientWatch> watch_;
   int64_t bad_step_ = -1;
+  std::string bad_what_;  // went bad then: "the loss is not finite"
   int64_t skipped_ = 0, in_a_row_ = 0;
 };
 

@@ -24,14 +24,22 @@ std::string empty_loader_text(const DataPlan& plan) {
   if (spec.uneven == Uneven::drop) geometry += ", uneven: drop";
   if (spec.drop_last) geometry += ", drop_last";
   if (epoch.empty_on_every_rank()) return fmt::format("every loader is empty: {}: nothing to train", geometry);
-  // Only with uneven: exact, where the first `samples` ranks have one sample each.
-  return fmt::format("{} ranks have no samples: {}: they only take part in the reductions",
-                     spec.world_size - spec.samples, geometry);
+  // Data that is dealt: only with uneven: exact, where the first `samples` ranks have one sample each.
+  int64_t idle = spec.own.empty() ? spec.world_size - spec.samples : 0;
+  for (size_t rank = 0; rank < spec.own.size(); ++rank)
+    idle += epoch.local_count(static_cast<int64_t>(rank), 0) == 0 ? 1 : 0;
+  return fmt::format("{} ranks have no samples: {}: they only take part in the reductions", idle, geometry);
 }
 
 // "4", or "2-3" where ranks differ.
 static std::string range_text(int64_t least, int64_t most) {
   return least == most ? fmt::format("{}", most) : fmt::format("{}-{}", least, most);
+}
+
+static std::string samples_text(const DataPlan& plan) {
+  const std::vector<int64_t>& own = plan.spec().own;
+  if (!own.empty()) return range_text(std::ranges::min(own), std::ranges::max(own));
+  return range_text(plan.epoch().rank_samples(plan.spec().world_size - 1), plan.epoch().rank_samples(0));
 }
 
 static void append_table(std::string& text, const std::vector<DataPlan>& plans) {
@@ -42,26 +50,37 @@ static void append_table(std::string& text, const std::vector<DataPlan>& plans) 
   for (const DataPlan& plan : plans) {
     const EpochPlan& epoch = plan.epoch();
     const int64_t world_size = plan.spec().world_size;
-    fmt::format_to(out, fmt::runtime(kRow), world_size,
-                   range_text(epoch.rank_samples(world_size - 1), epoch.rank_samples(0)), epoch.padding(),
-                   epoch.dropped(), epoch.steps(), epoch.global_batch(), epoch.step_samples(epoch.steps() - 1),
-                   plan.total_steps());
+    fmt::format_to(out, fmt::runtime(kRow), world_size, samples_text(plan), epoch.padding(), epoch.dropped(),
+                   epoch.steps(), epoch.global_batch(), epoch.step_samples(epoch.steps() - 1), plan.total_steps());
   }
 }
 
-// "    rank 1: 10 8 14 3", cut with "..." after kRowsShown; `list` is the epoch's order without padding.
-static void append_rank_rows(std::string& text, const EpochPlan& epoch, int64_t world_size, int64_t rank,
-                             const std::vector<int64_t>& list) {
+using Lists = std::vector<std::vector<int64_t>>;  // by epoch: its order, without padding
+
+static Lists lists_of(const DataPlanSpec& base, int64_t samples, const SamplerSettings& settings) {
+  Lists lists(static_cast<size_t>(std::min(base.epochs, kEpochsShown)));
+  for (size_t e = 0; e < lists.size(); ++e) {
+    lists[e].resize(static_cast<size_t>(samples));
+    epoch_order(settings, static_cast<int64_t>(e), lists[e]);
+  }
+  return lists;
+}
+
+// "    rank 1: 10 8 14 3", cut with "..." after kRowsShown.
+static void append_rank_rows(std::string& text, const DataPlan& plan, int64_t rank, const std::vector<int64_t>& list) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "    rank {}:", rank);
-  const int64_t rows = epoch.rank_consumed(rank);
+  const bool own = !plan.spec().own.empty();
+  const int64_t rows = plan.epoch().rank_consumed(rank);
   for (int64_t i = 0; i < std::min(rows, kRowsShown); ++i) {
-    fmt::format_to(out, " {}", list[static_cast<size_t>(rank + i * world_size) % list.size()]);
+    const int64_t position = own ? i : rank + i * plan.spec().world_size;
+    fmt::format_to(out, " {}", list[static_cast<size_t>(position) % list.size()]);
   }
   text += rows > kRowsShown ? " ...\n" : rows == 0 ? " none\n" : "\n";
 }
 
-static void append_world(std::string& text, const DataPlan& plan, const std::vector<std::vector<int64_t>>& lists) {
+// lists: one for all ranks, or one of each rank shown that has data of its own.
+static void append_world(std::string& text, const DataPlan& plan, std::span<const Lists> lists) {
   auto out = std::back_inserter(text);
   const int64_t world_size = plan.spec().world_size;
   fmt::format_to(out, "\nworld_size {}: {}\n", world_size, global_batch_line(plan.spec()));
@@ -70,9 +89,10 @@ static void append_world(std::string& text, const DataPlan& plan, const std::vec
   }
   if (plan.epoch().empty_on_every_rank()) return;
   const int64_t ranks = std::min(world_size, kRanksShown);
-  for (size_t e = 0; e < lists.size(); ++e) {
+  for (size_t e = 0; e < lists[0].size(); ++e) {
     fmt::format_to(out, "  epoch {}, first samples\n", e);
-    for (int64_t rank = 0; rank < ranks; ++rank) append_rank_rows(text, plan.epoch(), world_size, rank, lists[e]);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      append_rank_rows(text, plan, rank, lists[lists.size() == 1 ? 0 : static_cast<size_t>(rank)][e]);
     if (ranks < world_size) fmt::format_to(out, "    and {} ranks more\n", world_size - ranks);
   }
 }
@@ -85,11 +105,10 @@ std::string plan_report(const DataPlanSpec& base, std::span<const int64_t> world
     spec.world_size = world_size;
     plans.emplace_back(spec);
   }
-  std::vector<std::vector<int64_t>> lists(static_cast<size_t>(std::min(base.epochs, kEpochsShown)));
-  for (size_t e = 0; e < lists.size(); ++e) {
-    lists[e].resize(static_cast<size_t>(base.samples));
-    epoch_order(settings, static_cast<int64_t>(e), lists[e]);
-  }
+  std::vector<Lists> lists;
+  if (base.own.empty()) lists.push_back(lists_of(base, base.samples, settings));
+  for (size_t rank = 0; rank < std::min(base.own.size(), static_cast<size_t>(kRanksShown)); ++rank)
+    lists.push_back(lists_of(base, base.own[rank], settings));
   std::string text;
   append_table(text, plans);
   for (const DataPlan& plan : plans) append_world(text, plan, lists);

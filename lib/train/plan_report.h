@@ -10,9 +10,10 @@
 
 namespace lockstep {
 
-// A fixed-width table with one line per world size (`base` with that world_size), then for each of them the arithmetic
-// of the global batch, a WARNING where ranks get no samples, and the first rows that each rank reads in epochs 0 to 2
-// (8 rows, 8 ranks at most). Error: what DataPlan rejects. Makes up to three lists of base.samples.
+// A fixed-width table with one line per world size (`base` with that world_size; just its own with base.own), then for
+// each of them the arithmetic of the global batch, a WARNING where ranks get no samples, and the first rows that each
+// rank reads in epochs 0 to 2 (8 rows, 8 ranks at most). Error: what DataPlan rejects. Makes up to three lists of
+// base.samples.
 std::string plan_report(const DataPlanSpec& base, std::span<const int64_t> world_sizes,
                         const SamplerSettings& settings);
 

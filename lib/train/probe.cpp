@@ -42,6 +42,8 @@ Probe::Probe(const std::string& text, const ParameterStore& store) : text_(text)
     for (const Parameter& p : store.parameters()) names.push_back(p.name);
     throw_error("log.watch '{}': no parameter '{}'; there are {}", text, name, fmt::join(names, ", "));
   }
+  if (kind_ == Kind::gradient && !store.parameters()[static_cast<size_t>(id_)].trainable)
+    throw_error("log.watch '{}': the parameter is frozen (trainable: false) and has no gradient", text);
   if (kind_ == Kind::checksum) {
     if (bracket != std::string::npos) throw_error("log.watch '{}': a checksum takes no index", text);
     return;

@@ -95,13 +95,19 @@ void RunLog::step(const StepRecord& r) {
     event["loss_scale"] = r.loss_scale;
     event["skipped"] = r.skipped;
   }
+  if (r.noise) {
+    event["noise_scale"] = number(r.noise->noise_scale);
+    event["noise_trace"] = number(r.noise->trace);
+    event["noise_gradient_square"] = number(r.noise->gradient_square);
+  }
   for (const RankStep& rank : r.ranks) {
     event["rank_loss"].push_back(number(rank.loss));
     if (!rank.indices.empty()) event["rank_indices"].push_back(rank.indices);
   }
   write(event);
-  log::info("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s", r.epoch + 1, r.step,
-            r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second);
+  log::info("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s{}", r.epoch + 1, r.step,
+            r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second,
+            r.noise ? fmt::format("  noise scale {:.1f}", r.noise->noise_scale) : "");
   for (size_t rank = 0; rank < r.ranks.size(); ++rank) {
     std::string indices;
     for (const auto& micro_step : r.ranks[rank].indices) indices += fmt::format(" [{}]", fmt::join(micro_step, ", "));
@@ -133,7 +139,8 @@ void RunLog::probe(const std::string& when, int64_t step, const std::string& tex
 
 void RunLog::finish(const EndRecord& r) {
   if (!active_) return;
-  nlohmann::json event = {{"event", "end"}, {"steps", r.steps}, {"seconds", r.seconds}};
+  nlohmann::json event = {
+      {"event", "end"}, {"steps", r.steps}, {"seconds", r.seconds}, {"model_sha256", r.model_sha256}};
   if (r.best) {
     event["stopped_early"] = r.stopped_early;
     event["best"] = {{"metric", r.best->metric}, {"value", number(r.best->value)}, {"step", r.best->step}};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/noise_scale.h"
 #include "train/best_model.h"
 #include "train/evaluator.h"
 
@@ -24,12 +25,13 @@ struct StepRecord {
   int64_t step = 0, epoch = 0;  // optimizer steps from 0; epochs from 0
   int64_t steps_per_epoch = 0, step_in_epoch = 0;
   double loss = 0, lr = 0;
-  int64_t samples = 0;            // of this step, over all ranks
-  double samples_per_second = 0;  // since the line before
-  double gradient_norm = -1;      // before clipping; negative: not computed
-  double loss_scale = 0;          // of the next step; 0: none (not fp16)
-  int64_t skipped = 0;            // steps left out so far because their gradients overflowed
-  std::vector<RankStep> ranks;    // empty unless asked for
+  int64_t samples = 0;                 // of this step, over all ranks
+  double samples_per_second = 0;       // since the line before
+  double gradient_norm = -1;           // before clipping; negative: not computed
+  double loss_scale = 0;               // of the next step; 0: none (not fp16)
+  int64_t skipped = 0;                 // steps left out so far because their gradients overflowed
+  std::optional<NoiseEstimate> noise;  // log.noise_scale
+  std::vector<RankStep> ranks;         // empty unless asked for
 };
 
 struct EvalRecord {
@@ -44,6 +46,7 @@ struct EndRecord {
   double seconds = 0;
   bool stopped_early = false;
   std::optional<BestMetric> best;  // with a validation
+  std::string model_sha256;        // of the final weights and buffers, see train/model_digest.h
 };
 
 class RunLog {

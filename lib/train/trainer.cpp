@@ -5,12 +5,16 @@
 #include <limits>
 
 #include "comm/run_agreed.h"
+#include "core/build_info.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
+#include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
+#include "train/model_digest.h"
+#include "train/own_data.h"
 #include "train/plan_report.h"
 #include "train/translate.h"
 
@@ -28,31 +32,55 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       backend_(backend),
       communicator_(communicator),
       log_(log),
+      fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}) {
+  communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
+  run_agreed(communicator_, [&] { count_steps(); });
+  run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
-  check_replicas_alike(network_->store(), to_yaml(config_), communicator_);
+  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
 }
 
 Trainer::~Trainer() = default;
 
-// What needs no other rank: data, plan, network. The generator is used as the PyTorch script uses its global one.
+// The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
 void Trainer::build() {
+  fault_.at_preparation();
   train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
+  ranks_ = deal_virtual_ranks(config_.train.virtual_ranks, communicator_.rank(), communicator_.size());
+  pieces_.resize(static_cast<size_t>(ranks_.held));
+  tree_.resize(pieces_.size());
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();
-  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), train_data_->per_rank(), communicator_.size()));
-  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
-  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
   loss_spec_ = loss_spec(config_.train);
   mean_ = config_.train.reduction == "mean";
   average_ranks_ = config_.distributed.average == "ranks";
-  network_ = std::make_unique<Network>(model_spec(config_), train_data_->sample_shape(), backend_, batch_size_,
-                                       activation_type(config_.train));
+}
+
+// How many steps all ranks take: the ranks' own data sets may differ in size.
+void Trainer::count_steps() {
+  const std::vector<int64_t> own = own_sizes("data.train", *train_data_, communicator_);
+  if (val_data_) own_sizes("data.val", *val_data_, communicator_);
+  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), own, communicator_.size()));
+  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
+  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
+}
+
+void Trainer::build_network() {
+  const ModelSpec model = model_spec(config_);
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model, train_data_->sample_shape());
+  const BatchNormPolicy policy = parse_batch_norm_policy(config_.distributed.batch_norm);
+  const bool across_ranks = policy == BatchNormPolicy::sync && communicator_.size() > 1 && !norms.empty();
+  if (const std::string text = one_value_text(plan_, norms, across_ranks); !text.empty()) throw_error("{}", text);
+  if (across_ranks) batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
+  network_ =
+      std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_, frozen_parameters(config_),
+                                batch_statistics_.get(), activation_type(config_.train));
 }
 
 void Trainer::build_on_parameters() {
@@ -60,32 +88,52 @@ void Trainer::build_on_parameters() {
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
-  synchronizer_ = std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(),
-                                                         sync_settings(config_.distributed));
-  const OptimizerSettings settings = resolve(optimizer_settings(config_));
+  SyncSettings sync = sync_settings(config_.distributed, ranks_);
+  if (batch_statistics_)
+    sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
+  synchronizer_ =
+      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(), sync);
+  OptimizerSettings settings = resolve(optimizer_settings(config_));
+  const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
+  if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
+    arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
-                              network_->store().values().size(), backend_.optimizer_ops());
+                              network_->store().gradients().size(), backend_.optimizer_ops());
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
   slices_ = parameter_slices(network_->store());
+  if (config_.log.noise_scale) {
+    check_noise_scale(config_, weight_per_sample_);
+    noise_scale_ = std::make_unique<NoiseScale>(communicator_, backend_.optimizer_ops(), ranks_.held);
+    synchronizer_->observe(noise_scale_.get());
+  }
+  if (config_.train.ema)
+    average_ =
+        std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
   probes_ = make_probes(config_.log.watch, network_->store());
 
-  // Every rank draws from its own 16 samples (per_rank data), or from its share of the common list.
+  // Every rank draws from its own samples (per_rank data), or from its share of the common list.
   DataPlanSpec spec = plan_.spec();
   const bool own = train_data_->per_rank();
-  if (own) spec.samples = train_data_->size(), spec.world_size = 1;
-  sampler_ = std::make_unique<Sampler>(spec, own ? 0 : communicator_.rank(), sampler_settings(config_, generator_));
+  if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
+  order_ =
+      std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
   loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
-                                          [this] { return sampler_->next(); });
+                                          [this] { return order_->next(); });
   if (val_data_) {
-    evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, loss_spec_,
+    evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
     judge_ = std::make_unique<ValidationJudge>(config_, evaluator_->metrics(), communicator_);
   }
-  const int64_t most_rows = std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(0));
-  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), communicator_,
-                                                 static_cast<size_t>(most_rows));
+  statistics_ = std::make_unique<RunningStatistics>(parse_batch_norm_policy(config_.distributed.batch_norm),
+                                                    network_->store(), ranks_, communicator_);
+  const int64_t most_rows =
+      std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(ranks_.first));
+  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
+                                                 communicator_, static_cast<size_t>(most_rows * ranks_.held));
   loss_scaling_ =
       std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
+  // With loss scaling a gradient that overflows is no accident: only losses are watched.
+  if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
   bound_.reserve(64);
   bound(batch_size_);
 }
@@ -104,6 +152,8 @@ RunResult Trainer::run() {
   log_.start(to_yaml(config_), communicator_.size(), network_->store().total_parameters(), arithmetic_);
   log_probes("before broadcast", false);
   broadcast_model(network_->store(), communicator_);
+  statistics_->restart();
+  if (average_) average_->restart();
   log_probes("after broadcast", false);
 
   RunResult result;
@@ -112,12 +162,19 @@ RunResult Trainer::run() {
     const int64_t steps = std::min(plan_.epoch().steps(), plan_.total_steps() - step_);
     result.epochs.push_back(train_epoch(epoch, steps));
   }
-  if (config_.distributed.sync) check_parameters_equal(network_->store(), communicator_, step_);
+  if (config_.distributed.sync) {
+    statistics_->agree();
+    check_parameters_equal(network_->store(), communicator_, step_);
+  }
   result.steps = step_;
   result.stopped_early = stopped_ && step_ < plan_.total_steps();
   if (evaluated_) result.best = judge_->best();
-  log_.finish(
-      {.steps = step_, .seconds = seconds_since(start), .stopped_early = result.stopped_early, .best = result.best});
+  const double seconds = seconds_since(start);
+  log_.finish({.steps = step_,
+               .seconds = seconds,
+               .stopped_early = result.stopped_early,
+               .best = result.best,
+               .model_sha256 = communicator_.rank() == 0 ? model_digest(network_->store()) : ""});
   return result;
 }
 
@@ -133,7 +190,8 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
   }
-  double sums[3] = {epoch_sums_.loss, epoch_sums_.weight, nonfinite_->flag()};
+  const LossSums local = sum_of_pieces(&Piece::epoch);
+  double sums[3] = {local.loss, local.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   result.train_loss = sums[0] / sums[1];
   nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
@@ -146,31 +204,22 @@ EpochResult Trainer::train_epoch(int64_t epoch, int64_t steps) {
 
 void Trainer::begin_epoch(int64_t epoch) {
   epoch_ = epoch;
-  epoch_sums_ = {};
+  for (Piece& piece : pieces_) piece.epoch = {};
   last_log_ = Clock::now();
   samples_since_log_ = 0;
-  loader_->start(plan_.epoch().micro_steps(), [&] { sampler_->set_epoch(epoch); });
+  loader_->start(plan_.epoch().micro_steps() * ranks_.held, [&] { order_->set_epoch(epoch); });
 }
 
 void Trainer::train_step(int64_t step_in_epoch) {
-  const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
-  window_ = {};
-  window_indices_.clear();
-  bool accumulate = false;
+  communicator_.activity().step(step_);
+  fault_.at_step(step_);
   nonfinite_->begin_step();
-  for (int64_t i = 0; i < micro_steps; ++i) {
-    synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
-    const Batch& batch = loader_->next();
-    if (config_.log.indices) window_indices_.emplace_back(batch.rows.begin(), batch.rows.end());
-    if (batch.count == 0) continue;
-    nonfinite_->add_rows(batch.rows);
-    const LossSums sums = micro_step(batch, i, step_in_epoch, accumulate);
-    window_.loss += sums.loss, window_.weight += sums.weight;
-    accumulate = true;
-  }
-  if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
-  synchronizer_->finish();
-  nonfinite_->observe(step_, window_.loss);
+  if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
+  for (int64_t piece = 0; piece < ranks_.held; ++piece) window(piece, step_in_epoch);
+  if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
+    noise_scale_->end_step(network_->store().gradients(), plan_.epoch().step_samples(step_in_epoch), mean_,
+                           loss_scaling_->factor());
+  nonfinite_->observe(step_, sum_of_pieces(&Piece::window).loss);
   learning_rate_->apply(*optimizer_, step_, epoch_);
   const bool overflowed = loss_scaling_->overflowed(step_);
   if (!nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) && !overflowed) update();
@@ -178,11 +227,58 @@ void Trainer::train_step(int64_t step_in_epoch) {
   ++step_;
 }
 
+// The accumulation window of one virtual rank.
+void Trainer::window(int64_t piece, int64_t step_in_epoch) {
+  const int64_t micro_steps = plan_.epoch().window_size(step_in_epoch);
+  Piece& mine = pieces_[static_cast<size_t>(piece)];
+  mine.window = {};
+  mine.indices.clear();
+  statistics_->enter(piece);
+  bool accumulate = false;
+  int64_t samples = 0;
+  for (int64_t i = 0; i < micro_steps; ++i) {
+    synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
+    const Batch& batch = loader_->next();
+    if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
+    if (batch.count == 0) {
+      if (batch_statistics_ == nullptr) continue;
+      empty_micro_step(accumulate);
+      accumulate = true;
+      continue;
+    }
+    nonfinite_->add_rows(batch.rows);
+    const LossSums sums = micro_step(batch, piece, i, step_in_epoch, accumulate);
+    mine.window.loss += sums.loss, mine.window.weight += sums.weight;
+    accumulate = true;
+    samples += batch.count;
+  }
+  if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
+  statistics_->leave(piece, samples);
+  synchronizer_->finish();
+  if (noise_scale_) noise_scale_->end_window(samples);
+}
+
+LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {
+  const auto sum = [&](double LossSums::*member) {
+    std::ranges::transform(pieces_, tree_.begin(), [&](const Piece& piece) { return piece.*sums.*member; });
+    return tree_sum(tree_);
+  };
+  return {.loss = sum(&LossSums::loss), .weight = sum(&LossSums::weight)};
+}
+
+// Other ranks sum batch statistics with this one: it takes part, in the same order, with no samples.
+void Trainer::empty_micro_step(bool accumulate) {
+  Graph& graph = *bound(batch_size_).graph;
+  graph.forward_empty();
+  graph.backward_empty(accumulate, *synchronizer_);
+}
+
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   gradient_norm_ = clip();
-  optimizer_->step(network_->store().values(), network_->store().gradients());
-  epoch_sums_.loss += window_.loss, epoch_sums_.weight += window_.weight;
+  optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
+  if (average_) average_->update();
+  for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }
 
 // distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its
@@ -195,10 +291,10 @@ double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
   return static_cast<double>(samples_of_step(step_in_epoch)) * weight_per_sample_;
 }
 
-LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate) {
+LossSums Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate) {
   Bound& bound = this->bound(batch.count);
   Graph& graph = *bound.graph;
-  const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(communicator_.rank()),
+  const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(ranks_.first + piece),
                                          static_cast<uint64_t>(step_), static_cast<uint64_t>(index)),
                           .torch = &generator_};
   graph.forward(batch.x, stream);
@@ -216,7 +312,7 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t index, int64_t step_in_
 
 // Class weights and ignored targets: the denominator is known only after the forward passes of all ranks.
 void Trainer::divide_by_global_weight() {
-  double weight = window_.weight;
+  double weight = sum_of_pieces(&Piece::window).weight;
   if (config_.distributed.sync) communicator_.all_reduce({&weight, 1}, ReduceOp::sum);
   if (weight == 0) return;  // nothing but ignored targets: the gradient is zero already
   const std::span<float> gradients = network_->store().gradients();

@@ -9,13 +9,19 @@
 
 #include "backend/backend.h"
 #include "comm/communicator.h"
+#include "core/fault.h"
 #include "core/rng.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
 #include "data/loader.h"
-#include "data/sampler.h"
+#include "data/step_order.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/gradient_synchronizer.h"
+#include "dist/noise_scale.h"
+#include "dist/running_statistics.h"
+#include "dist/virtual_ranks.h"
 #include "nn/network.h"
+#include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
 #include "train/config.h"
@@ -56,6 +62,7 @@ class Trainer {
   Network& network() { return *network_; }
   GradientSynchronizer& synchronizer() { return *synchronizer_; }
   const LossScaling& loss_scaling() const { return *loss_scaling_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest.
   void begin_epoch(int64_t epoch);
   void train_step(int64_t step_in_epoch);
@@ -67,18 +74,29 @@ class Trainer {
     std::unique_ptr<LossPlan> loss;
   };
 
+  struct Piece {             // a virtual rank that this rank stands for
+    LossSums window, epoch;  // local sums of the last step and of the epoch
+    std::vector<std::vector<int64_t>> indices;
+  };
+
   void build();
+  void count_steps();
+  void build_network();
   void build_on_parameters();
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
   double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
-  LossSums micro_step(const Batch& batch, int64_t index, int64_t step_in_epoch, bool accumulate);
+  void window(int64_t piece, int64_t step_in_epoch);
+  void empty_micro_step(bool accumulate);
+  LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
+  LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
   double clip();
   // trainer_log.cpp: what is told, and when.
-  bool log_due() const;  // after the step just done
+  bool log_due() const { return log_due_after(step_); }  // after the step just done
+  bool log_due_after(int64_t steps) const;
   bool replica_check_due() const;
   bool evaluation_due_after_step() const;
   bool evaluation_due_after_epoch(int64_t epoch) const;
@@ -91,18 +109,25 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   RunLog& log_;
+  Fault fault_;
 
   Generator generator_;  // the script's global generator: data, then initial weights, then order
   std::unique_ptr<const Dataset> train_data_, val_data_;
   LossSpec loss_spec_;
   int64_t batch_size_ = 0;
   std::string arithmetic_;
+  VirtualRanks ranks_;
   DataPlan plan_;
+  std::unique_ptr<CommunicatorReducer>
+      batch_statistics_;  // of all ranks; null: each rank's own, or one rank, or no batch norm
   std::unique_ptr<Network> network_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<RunningStatistics> statistics_;
   std::unique_ptr<LearningRate> learning_rate_;
-  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
+  std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
+  std::unique_ptr<StepOrder> order_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<LossScaling> loss_scaling_;
@@ -117,10 +142,10 @@ class Trainer {
 
   int64_t step_ = 0, epoch_ = 0;
   bool evaluated_ = false;
-  bool stopped_ = false;          // early, on all ranks after the same step
-  LossSums window_, epoch_sums_;  // local sums of the last step and of the epoch
+  bool stopped_ = false;  // early, on all ranks after the same step
+  std::vector<Piece> pieces_;
+  std::vector<double> tree_;  // scratch of sum_of_pieces
   double gradient_norm_ = -1;
-  std::vector<std::vector<int64_t>> window_indices_;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   double evaluation_seconds_ = 0;  // inside the current log interval, not counted as training time

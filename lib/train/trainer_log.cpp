@@ -1,10 +1,10 @@
 // The trainer's reporting: which steps are told, what the other ranks contribute to it, evaluation.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "core/error.h"
-#include "dist/replica_check.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -16,34 +16,38 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
-// Local loss and indices of a rank as bytes: loss, then per micro-step its length and rows.
-std::vector<int64_t> pack(double loss, const std::vector<std::vector<int64_t>>& indices) {
-  std::vector<int64_t> words(1);
-  std::memcpy(words.data(), &loss, sizeof loss);
+// What a (virtual) rank tells of a step, as words: its local loss, the number of micro-steps, the length and the rows
+// of each.
+void pack(const LossSums& sums, bool mean, const std::vector<std::vector<int64_t>>& indices,
+          std::vector<int64_t>& words) {
+  const double loss = sums.weight > 0 ? sums.loss / (mean ? sums.weight : 1) : std::numeric_limits<double>::quiet_NaN();
+  words.push_back(std::bit_cast<int64_t>(loss));
+  words.push_back(static_cast<int64_t>(indices.size()));
   for (const auto& rows : indices) {
     words.push_back(static_cast<int64_t>(rows.size()));
     words.insert(words.end(), rows.begin(), rows.end());
   }
-  return words;
 }
 
-RankStep unpack(std::span<const std::byte> bytes) {
+void unpack(std::span<const std::byte> bytes, std::vector<RankStep>& steps) {
   std::vector<int64_t> words(bytes.size() / sizeof(int64_t));
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  RankStep step;
-  std::memcpy(&step.loss, words.data(), sizeof step.loss);
-  for (size_t at = 1; at < words.size();) {
-    const auto count = static_cast<size_t>(words[at]);
-    step.indices.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(at + 1),
-                              words.begin() + static_cast<std::ptrdiff_t>(at + 1 + count));
-    at += 1 + count;
+  for (auto word = words.begin(); word != words.end();) {
+    RankStep& step = steps.emplace_back();
+    step.loss = std::bit_cast<double>(*word++);
+    for (int64_t micro_steps = *word++; micro_steps > 0; --micro_steps) {
+      const int64_t count = *word++;
+      step.indices.emplace_back(word, word + count);
+      word += count;
+    }
   }
-  return step;
 }
 
 }  // namespace
 
-bool Trainer::log_due() const { return (step_ - 1) % config_.log.every == 0 || step_ == plan_.total_steps(); }
+bool Trainer::log_due_after(int64_t steps) const {
+  return (steps - 1) % config_.log.every == 0 || steps == plan_.total_steps();
+}
 
 bool Trainer::replica_check_due() const {
   return config_.train.replica_check > 0 && step_ % config_.train.replica_check == 0;
@@ -63,7 +67,8 @@ bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
 }
 
 void Trainer::log_step(int64_t step_in_epoch) {
-  double sums[3] = {window_.loss, window_.weight, nonfinite_->flag()};
+  const LossSums local = sum_of_pieces(&Piece::window);
+  double sums[3] = {local.loss, local.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);
   const Clock::time_point now = Clock::now();
   const double loss = mean_ ? sums[0] / sums[1] : sums[0];
@@ -80,6 +85,8 @@ void Trainer::log_step(int64_t step_in_epoch) {
     record.loss_scale = loss_scaling_->factor();
     record.skipped = loss_scaling_->skipped();
   }
+  if (noise_scale_ && log_due())
+    record.noise = noise_scale_->last();  // of this step, not of one long before an early stop
   if (config_.log.per_rank) record.ranks = gather_rank_steps();
   log_.step(record);
   log_probes("step", true);
@@ -89,21 +96,23 @@ void Trainer::log_step(int64_t step_in_epoch) {
 }
 
 std::vector<RankStep> Trainer::gather_rank_steps() {
-  const double loss =
-      window_.weight > 0 ? window_.loss / (mean_ ? window_.weight : 1) : std::numeric_limits<double>::quiet_NaN();
-  const std::vector<int64_t> mine = pack(loss, window_indices_);
+  std::vector<int64_t> mine;
+  for (const Piece& piece : pieces_) pack(piece.window, mean_, piece.indices, mine);
   std::vector<RankStep> steps;
-  for (const auto& bytes : communicator_.all_gather(std::as_bytes(std::span(mine)))) steps.push_back(unpack(bytes));
+  for (const auto& bytes : communicator_.all_gather(std::as_bytes(std::span(mine)))) unpack(bytes, steps);
   return steps;
 }
 
 void Trainer::evaluate(EpochResult& result) {
+  communicator_.activity().evaluation(step_ - 1);
   const Clock::time_point start = Clock::now();
-  if (config_.distributed.sync) broadcast_buffers(network_->store(), communicator_);
+  if (config_.distributed.sync) statistics_->agree();
+  const AveragedWeights averaged(average_.get());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   const Verdict verdict = judge_->judge(metrics, step_ - 1);
   log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
+  communicator_.activity().step(step_ - 1);
   learning_rate_->observe_validation(metrics);
   evaluated_ = true;
   stopped_ = verdict.stop;

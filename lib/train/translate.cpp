@@ -1,5 +1,11 @@
 #include "train/translate.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+
 #include "core/error.h"
 #include "data/factory.h"
 #include "train/config_batch.h"
@@ -15,8 +21,27 @@ ModelSpec model_spec(const Config& config) {
   return config.model.layers.empty() ? preset_model(config.model.preset) : config.model;
 }
 
-DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c) {
-  const auto path = [&](const std::string& name) { return name.empty() ? name : resolve_path(config, name); };
+namespace {
+
+constexpr std::string_view kRank = "{rank}";
+
+std::string with_rank(std::string name, int rank) {
+  for (size_t at = name.find(kRank); at != std::string::npos; at = name.find(kRank))
+    name.replace(at, kRank.size(), std::to_string(rank));
+  return name;
+}
+
+bool has_files_per_rank(const DatasetConfig& c) {
+  return std::ranges::any_of(std::array{&c.images, &c.labels, &c.file, &c.x, &c.y},
+                             [](const std::string* name) { return name->find(kRank) != std::string::npos; });
+}
+
+}  // namespace
+
+DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c, int rank) {
+  const auto path = [&](const std::string& name) {
+    return name.empty() ? name : resolve_path(config, with_rank(name, rank));
+  };
   return {.kind = c.kind,
           .images = path(c.images),
           .labels = path(c.labels),
@@ -44,20 +69,33 @@ DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c) {
 }
 
 std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script) {
-  const DatasetSettings settings = dataset_settings(config, data);
-  return data.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
+  const DatasetSettings settings = dataset_settings(config, data, rank);
+  auto made = data.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
+  if (has_files_per_rank(data)) made->mark_per_rank();
+  return made;
 }
 
-DataPlanSpec data_plan_spec(const Config& config, int64_t samples, bool per_rank, int64_t world_size) {
+DataPlanSpec data_plan_spec(const Config& config, int64_t samples, std::vector<int64_t> own, int64_t world_size) {
   const BatchArithmetic batch = resolve_batch(config.train, world_size);
-  return {.samples = per_rank ? samples * world_size : samples,
-          .world_size = world_size,
+  if (!own.empty()) {
+    samples = std::accumulate(own.begin(), own.end(), int64_t{0});
+    const auto [least, most] = std::ranges::minmax(own);
+    if (config.sampler.uneven != "exact" && least != most)
+      throw_error(
+          "sampler.uneven {} is for data that is dealt to the ranks, but the ranks have {} to {} samples of their own: "
+          "choose sampler.early_end",
+          config.sampler.uneven, least, most);
+  }
+  return {.samples = samples,
+          .world_size = batch.replicas,
           .batch_size = batch.batch_size,
           .accumulate = config.train.accumulate,
           .epochs = config.train.epochs,
           .uneven = parse_uneven(config.sampler.uneven),
           .drop_last = config.sampler.drop_last,
-          .max_steps = config.train.max_steps};
+          .max_steps = config.train.max_steps,
+          .own = std::move(own),
+          .early_end = parse_early_end(config.sampler.early_end)};
 }
 
 SamplerSettings sampler_settings(const Config& config, const Generator& after_initialisation) {
@@ -92,12 +130,14 @@ LossSpec loss_spec(const TrainConfig& config) {
   throw_error("train.loss: unknown loss '{}'", config.loss);
 }
 
-SyncSettings sync_settings(const DistributedConfig& config) {
+SyncSettings sync_settings(const DistributedConfig& config, const VirtualRanks& ranks) {
   const auto bytes = [](double mb) { return static_cast<size_t>(mb * (1 << 20)); };
   return {.caps = {.first_bytes = bytes(config.first_bucket_mb), .bytes = bytes(config.bucket_mb)},
           .sync = config.sync,
           .overlap = config.overlap,
-          .average_ranks = config.average == "ranks"};
+          .average_ranks = config.average == "ranks",
+          .windows = ranks.held,
+          .wire = parse_wire_format(config.compress)};
 }
 
 OptimizerSettings optimizer_settings(const Config& config) {
@@ -120,10 +160,35 @@ OptimizerSettings optimizer_settings(const Config& config) {
       .lr_decay = c.lr_decay,
       .initial_accumulator_value = c.initial_accumulator_value,
       .decay_norm_and_bias = c.decay_norm_and_bias,
+      .trust_coefficient = c.trust_coefficient,
+      .adapt_norm_and_bias = c.adapt_norm_and_bias,
       .momentum_scheduled = config.schedule.kind == "one_cycle" && config.schedule.cycle_momentum};
   for (const ParameterGroupConfig& group : c.groups)
-    settings.groups.push_back({.match = group.match, .lr = group.lr, .weight_decay = group.weight_decay});
+    settings.groups.push_back(
+        {.match = group.match, .lr = group.lr, .weight_decay = group.weight_decay, .trainable = group.trainable});
   return settings;
+}
+
+std::string scale_learning_rates(const Config& config, int64_t global_batch, OptimizerSettings& settings) {
+  if (!config.optimizer.lr_reference_batch) return "";
+  if (config.schedule.kind == "one_cycle")
+    throw_error(
+        "optimizer.lr_reference_batch: schedule one_cycle takes its rates from schedule.max_lr; scale that one");
+  const int64_t reference = *config.optimizer.lr_reference_batch;
+  const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
+  const bool root = config.optimizer.lr_scaling == "sqrt";
+  const double factor = root ? std::sqrt(ratio) : ratio, before = settings.lr.value();
+  settings.lr = before * factor;
+  for (ParameterGroupRule& group : settings.groups)
+    if (group.lr) *group.lr *= factor;
+  return fmt::format("lr {:.6g} = {:.6g} x {}{}/{}{} ({})", *settings.lr, before, root ? "sqrt(" : "", global_batch,
+                     reference, root ? ")" : "", config.optimizer.lr_scaling);
+}
+
+Freeze frozen_parameters(const Config& config) {
+  return [settings = optimizer_settings(config)](const Parameter& parameter, bool norm) {
+    return is_frozen(settings, parameter, norm);
+  };
 }
 
 double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
@@ -131,6 +196,13 @@ double known_weight_per_sample(const LossSpec& loss, const Dataset& dataset) {
   const bool may_ignore =
       loss.ignore_index >= 0 && loss.ignore_index < dataset.classes();  // labels are in [0, classes)
   return loss.class_weights.empty() && !may_ignore ? 1 : 0;
+}
+
+void check_noise_scale(const Config& config, double weight_per_sample) {
+  if (!config.distributed.sync) throw_error("log.noise_scale: needs distributed.sync: true");
+  if (config.distributed.average != "samples") throw_error("log.noise_scale: needs distributed.average: samples");
+  if (weight_per_sample == 0)
+    throw_error("log.noise_scale: needs samples of equal weight (no class weights, no ignored labels)");
 }
 
 void check_output_fits(const Shape& output, const Dataset& dataset, const std::string& loss) {

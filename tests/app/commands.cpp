@@ -44,6 +44,22 @@ TEST_CASE("plan warns where every loader is empty and train refuses") {
       "WARNING world_size 8: every loader is empty: 5 samples, 8 ranks, batch 2, drop_last: nothing to train"));
 }
 
+TEST_CASE("plan warns where a batch norm would see one value per channel") {
+  const auto plan = [](const std::string& policy) {
+    return run_lockstep({"plan", kArticles + "000_all_reduce.yaml", "--world-size", "1,4", "--set",
+                         "model={layers: [{linear: 4}, {batch_norm: {}, name: bn7}, {linear: 2}]}", "--set",
+                         "train.batch_size=3", "--set", "train.max_steps=null", "--set",
+                         "distributed.batch_norm=" + policy});
+  };
+  const Outcome own = plan("rank0"), across = plan("sync");  // 16 samples: the last batches are of one
+  CAPTURE(own.output);
+  CHECK(own.exit_code == 0);
+  CHECK(own.says("WARNING world_size 1: Expected more than 1 value per channel when training, but in step 5 rank 0"));
+  CHECK(own.says("WARNING world_size 4: Expected more than 1 value per channel when training, but in step 1 rank 0"));
+  CHECK(across.says("for the batch norm 'bn7'"));
+  CHECK_FALSE(across.says("WARNING world_size 4"));
+}
+
 TEST_CASE("plan and training agree on the samples of DataLoader's shuffle") {
   const Outcome plan = run_lockstep({"plan", kArticles + "000_toy.yaml", "--world-size", "1"});
   CAPTURE(plan.output);

@@ -49,6 +49,23 @@ TEST_CASE("a device that the build does not know is refused") {
   check_polite(train_text(kToy, 2, {"device.kind=cuda"}), "this build has no CUDA backend");
 }
 
+TEST_CASE("a layer that the loss does not reach is named on all ranks alike") {
+  check_polite(
+      train_text(kToy, 2,
+                 {"model.layers=[{linear: 4, name: body}, {linear: 3, name: head}, {linear: 2, input: body}]"}),
+      "layer 'head' is not used by any later layer: the loss does not depend on it");
+}
+
+TEST_CASE("a model that is frozen as a whole has nothing to train") {
+  check_polite(train_text(kToy, 2, {"optimizer.groups=[{match: ['*'], trainable: false}]"}),
+               "nothing to train: all 4 parameters are frozen");
+}
+
+TEST_CASE("a frozen pattern that matches nothing is refused") {
+  check_polite(train_text(kToy, 3, {"optimizer.groups=[{match: ['encoder.*'], trainable: false}]"}),
+               "no parameter matches 'encoder.*'");
+}
+
 TEST_CASE("empty loaders are refused before training") {
   check_polite(train_text(kToy, 8, {"sampler.drop_last=true", "sampler.uneven=pad"}), "every loader is empty");
 }

@@ -73,7 +73,7 @@ TEST_CASE("a loss that is no number stops all ranks and names rank step and rows
   CAPTURE(run.outcome.output);
   CHECK(run.outcome.exit_code != 0);
   CHECK_FALSE(run.outcome.timed_out);
-  CHECK(run.outcome.says("the loss is not finite at step 1 on rank 1 (rows 5, 7)"));
+  CHECK(run.outcome.says("step 1: the loss is not finite on rank 1 (rows 5, 7)"));
 }
 
 TEST_CASE("the first bad step is named when losses are only reduced later") {
@@ -81,7 +81,7 @@ TEST_CASE("the first bad step is named when losses are only reduced later") {
   const TrainingRun run = table.train(2, {"log.every=1000"});
   CAPTURE(run.outcome.output);
   CHECK(run.outcome.exit_code != 0);
-  CHECK(run.outcome.says("the loss is not finite at step 1 on rank 1 (rows 5, 7)"));
+  CHECK(run.outcome.says("step 1: the loss is not finite on rank 1 (rows 5, 7)"));
 }
 
 TEST_CASE("skip leaves out the update on all ranks and goes on") {

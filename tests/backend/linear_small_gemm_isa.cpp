@@ -90,6 +90,42 @@ TEST_CASE("small matrix product reads a transposed factor and adds to its result
   }
 }
 
+TEST_CASE("the sum runs in order from zero and what it is added to comes last") {
+  for (const auto& [isa, kernels] : tables()) {
+    CAPTURE(isa);
+    const bool fused = isa != "generic";
+    const int64_t rows = 9, cols = 37, depth = 23;
+    const auto a = oracle::random_floats(static_cast<size_t>(rows * depth), 1);
+    const auto b = oracle::random_floats(static_cast<size_t>(depth * cols), 2);
+    const auto bias = oracle::random_floats(static_cast<size_t>(cols), 3);
+    for (const bool accumulate : {false, true}) {
+      std::vector<float> c = oracle::random_floats(static_cast<size_t>(rows * cols), 4), expected = c;
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < cols; ++j) {
+          float sum = 0;
+          for (int64_t k = 0; k < depth; ++k) {
+            const float left = a[static_cast<size_t>(i * depth + k)], right = b[static_cast<size_t>(k * cols + j)];
+            sum = fused ? std::fma(left, right, sum) : left * right + sum;
+          }
+          float& value = expected[static_cast<size_t>(i * cols + j)];
+          value = (accumulate ? value : bias[static_cast<size_t>(j)]) + sum;
+        }
+      kernels->gemm({.rows = rows,
+                     .cols = cols,
+                     .depth = depth,
+                     .a = a.data(),
+                     .a_row = depth,
+                     .b = b.data(),
+                     .b_row = cols,
+                     .bias = accumulate ? nullptr : bias.data(),
+                     .accumulate = accumulate,
+                     .c = c.data(),
+                     .c_row = cols});
+      CHECK_EQ(test::differs_bits(c, expected), "");
+    }
+  }
+}
+
 TEST_CASE("the fused ReLU lets NaN through") {
   for (const auto& [isa, kernels] : tables()) {
     CAPTURE(isa);

@@ -94,6 +94,29 @@ TEST_CASE("adam gives the same bits on every instruction set") {
           });
 }
 
+TEST_CASE("lamb and lerp and a scaled gradient give the same bits on every instruction set") {
+  for (const double beta1 : {0.9, 0.3})
+    check_same_bits(
+        [&](const OptimizerOps& ops, int64_t t, size_t n, float* p, const float* g, float* a, float* b, float* c) {
+          ops.lamb_direction({.beta1 = beta1, .weight_decay = 0.01, .t = t}, n, p, g, a, b, c);
+          ops.lerp(n, p, c, 0.25f);
+        });
+  check_same_bits(
+      [&](const OptimizerOps& ops, int64_t t, size_t n, float* p, const float* g, float* a, float*, float*) {
+        ops.sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .gradient_scale = 0.3, .first_step = t == 1}, n, p,
+                g, a);
+      });
+}
+
+TEST_CASE("a gradient scale multiplies the gradient and not the decay") {
+  for (const Tables& table : tables()) {
+    std::vector<float> p{4, 4}, g{1, -2};
+    table.ops.sgd({.lr = 1, .weight_decay = 0.25, .gradient_scale = 0.5}, 2, p.data(), g.data(), nullptr);
+    CHECK_EQ(p[0], 4 - (0.5f + 1));
+    CHECK_EQ(p[1], 4 - (-1.0f + 1));
+  }
+}
+
 TEST_CASE("adadelta and adagrad give the same bits on every instruction set") {
   for (const double decay : {0.0, 0.01}) {
     check_same_bits([&](const OptimizerOps& ops, int64_t, size_t n, float* p, const float* g, float* a, float* b,

@@ -1,13 +1,16 @@
-// The pure functions of the collectives: pieces of long arrays, slices of ranks, arithmetic in rank order.
+// The pure functions of the collectives: pieces of long arrays, slices of ranks, arithmetic in the order of the tree.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "comm/mpi/chunks.h"
 #include "comm/shm/shared_reduction.h"
 #include "comm/shm/sum_kernels.h"
+#include "comm/sum_tree.h"
+#include "team.h"
 
 using namespace lockstep;
 
@@ -68,16 +71,63 @@ TEST_CASE("slices tile the array and never split a cache line") {
   }
 }
 
-TEST_CASE("sums are taken in rank order") {
-  // ((1 + 1e8) - 1e8) + 3 loses the 1; another order would keep it.
-  std::vector<std::vector<float>> ranks = {{1}, {1e8f}, {-1e8f}, {3}};
-  std::vector<float*> arrays;
-  for (auto& values : ranks) arrays.push_back(values.data());
-  float out = 0;
-  sum_into(&out, arrays.data(), 4, 1);
-  CHECK(out == 3.0f);
-  sum_into_all(arrays.data(), 4, 1);
-  for (const auto& values : ranks) CHECK(values[0] == 3.0f);
+TEST_CASE("the tree pairs neighbours and puts the largest power of two on the left") {
+  const auto shape = [](int leaves) {
+    return tree_reduce(
+        0, leaves, [](int r) { return std::to_string(r); },
+        [](const std::string& left, const std::string& right) { return "(" + left + right + ")"; });
+  };
+  CHECK(shape(1) == "0");
+  CHECK(shape(2) == "(01)");
+  CHECK(shape(3) == "((01)2)");
+  CHECK(shape(4) == "((01)(23))");
+  CHECK(shape(5) == "(((01)(23))4)");
+  CHECK(shape(6) == "(((01)(23))(45))");
+  CHECK(shape(7) == "(((01)(23))((45)6))");
+  CHECK(shape(8) == "(((01)(23))((45)(67)))");
+  CHECK(shape(9) == "((((01)(23))((45)(67)))8)");
+}
+
+TEST_CASE("sums have the bits of the tree for every number of arrays") {
+  for (int ranks = 1; ranks <= 70; ++ranks) {
+    const size_t count = ranks < 20 ? 2100 : 50;  // blocks of a thousand, the last one shorter
+    std::vector<std::vector<float>> values(ranks, std::vector<float>(count));
+    std::vector<float*> arrays;
+    for (int r = 0; r < ranks; ++r) {
+      test::fill(values[r].data(), count, r, 1);
+      arrays.push_back(values[r].data());
+    }
+    std::vector<float> out(count);
+    sum_into(out.data(), arrays.data(), ranks, count);
+    CHECK(test::wrong_values(out.data(), count, ranks, 1) == 0);
+    sum_into_all(arrays.data(), ranks, count);
+    for (const auto& copy : values) CHECK(copy == out);
+  }
+}
+
+TEST_CASE("groups of a power of two neighbours may be summed first") {
+  const auto leaf = [](int r) { return test::value_of(r, 4, 2); };
+  for (const int leaves : {4, 8, 12, 16, 24}) {
+    for (const int group : {2, 4}) {
+      const auto of_group = [&](int g) { return tree_sum(group, [&](int r) { return leaf(g * group + r); }); };
+      CHECK(tree_sum(leaves / group, of_group) == tree_sum(leaves, leaf));
+    }
+  }
+}
+
+TEST_CASE("doubles have the bits of the tree for every number of arrays") {
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    const auto value = [](int r, size_t i) { return (r % 2 == 0 ? 1e17 : -1e17) / (r + 1) + static_cast<double>(i); };
+    std::vector<std::vector<double>> values(ranks, std::vector<double>(5));
+    std::vector<const double*> arrays;
+    for (int r = 0; r < ranks; ++r) {
+      for (size_t i = 0; i < 5; ++i) values[r][i] = value(r, i);
+      arrays.push_back(values[r].data());
+    }
+    combine_into(values[0].data(), arrays.data(), ranks, 5, ReduceOp::sum);
+    for (size_t i = 0; i < 5; ++i)
+      CHECK(values[0][i] == test::plain_tree(0, ranks, [&](int r) { return value(r, i); }));
+  }
 }
 
 TEST_CASE("a sum may replace one of its arrays and has any length") {
@@ -97,7 +147,8 @@ TEST_CASE("minimum and maximum keep a NaN of any rank") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
     std::vector<double> mine = {1, nan, 5}, other = {nan, 2, 7};
-    combine(mine.data(), other.data(), 3, op);
+    const double* arrays[] = {mine.data(), other.data()};
+    combine_into(mine.data(), arrays, 2, 3, op);
     CHECK(std::isnan(mine[0]));
     CHECK(std::isnan(mine[1]));
     CHECK(mine[2] == (op == ReduceOp::min ? 5 : 7));

@@ -16,8 +16,8 @@
 using namespace lockstep;
 using namespace lockstep::test;
 
-TEST_CASE("sums have the bits of the rank order wherever the array lies" * doctest::timeout(120)) {
-  for (const int ranks : {1, 2, 3, 8}) {
+TEST_CASE("sums have the bits of the tree wherever the array lies" * doctest::timeout(120)) {
+  for (int ranks = 1; ranks <= 9; ++ranks) {
     Team team(ranks);
     std::vector<size_t> wrong(ranks);
     const auto errors = team.run([&](SharedReduction& comm, int rank) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/shm/shared_reduction.h"
+#include "support/tree.h"
 
 namespace lockstep::test {
 
@@ -58,9 +59,7 @@ inline float value_of(int rank, size_t i, int round) {
 }
 
 inline float sum_of(int ranks, size_t i, int round) {
-  float sum = value_of(0, i, round);
-  for (int r = 1; r < ranks; ++r) sum += value_of(r, i, round);
-  return sum;
+  return plain_tree(0, ranks, [&](int r) { return value_of(r, i, round); });
 }
 
 inline void fill(float* values, size_t count, int rank, int round) {

@@ -31,11 +31,12 @@ class Recorder final : public Communicator {
   int polls = 0;
 };
 
-// Scales only.
+// Scales and adds only.
 class Ops final : public OptimizerOps {
  public:
   void sgd(const SgdArgs&, size_t, float*, const float*, float*) const override {}
   void adam(const AdamArgs&, size_t, float*, const float*, float*, float*, float*) const override {}
+  void lamb_direction(const LambArgs&, size_t, const float*, const float*, float*, float*, float*) const override {}
   void adadelta(const AdadeltaArgs&, size_t, float*, const float*, float*, float*) const override {}
   void rmsprop(const RmspropArgs&, size_t, float*, const float*, float*, float*, float*) const override {}
   void adagrad(const AdagradArgs&, size_t, float*, const float*, float*) const override {}
@@ -46,8 +47,12 @@ class Ops final : public OptimizerOps {
   void scale(size_t n, float* x, float factor) const override {
     for (size_t i = 0; i < n; ++i) x[i] *= factor;
   }
+  void add(size_t n, const float* x, float* y) const override {
+    for (size_t i = 0; i < n; ++i) y[i] += x[i];
+  }
   void clamp(size_t, float*, float) const override {}
   void fill(size_t, float*, float) const override {}
+  void lerp(size_t, float*, const float*, float) const override {}
 };
 
 // Parameters 0, 1, 2 of 16, 32 and 48 floats, finished in the order 2, 1, 0; a bucket each.
@@ -149,10 +154,68 @@ TEST_CASE("the average of ranks divides before the sum and only once a window") 
   }
 }
 
+TEST_CASE("several windows of a step are added and only the last one launches") {
+  for (const bool overlap : {false, true}) {
+    Bench bench;
+    bench.settings.overlap = overlap;
+    bench.settings.windows = 4;
+    GradientSynchronizer sync(bench.store, bench.comm, bench.ops, bench.settings);
+    for (int step = 0; step < 2; ++step) {
+      bench.comm.calls.clear();
+      for (int window = 0; window < 4; ++window) {
+        CHECK(bench.comm.calls.empty());
+        std::ranges::fill(bench.store.gradients(), static_cast<float>(window + 1));
+        for (int i = 0; i < 2 && window != 2; ++i) {
+          sync.begin_micro_step(i, 2);
+          for (ParameterId id : {2, 1, 0}) sync.on_ready(id);
+        }
+        if (window == 2) sync.begin_micro_step(0, 1);  // without samples
+        sync.finish();
+      }
+      CHECK(bench.comm.calls ==
+            (overlap ? Calls{"start 48", "start 32", "start 16", "finish"} : Calls{"sum 48", "sum 32", "sum 16"}));
+      CHECK(std::ranges::all_of(bench.store.gradients(), [](float g) { return g == 10.0f; }));
+    }
+    CHECK(sync.all_reduces() == 6);
+  }
+}
+
 TEST_CASE("a backward that misses a parameter is an error and not a wait") {
   Bench bench;
   GradientSynchronizer sync(bench.store, bench.comm, bench.ops, bench.settings);
   sync.begin_micro_step(0, 1);
   sync.on_ready(2);
   CHECK_THROWS_WITH(sync.finish(), "backward finished 1 of 3 gradients");
+}
+
+TEST_CASE("an observer sees every bucket once a window as it is about to be sent") {
+  struct Seen final : BucketObserver {
+    Calls& calls;
+    explicit Seen(Calls& log) : calls(log) {}
+    void before_sum(const Bucket&, std::span<const float> bucket) override {
+      calls.push_back(fmt::format("saw {} of {}", bucket.size(), bucket[0]));
+    }
+  };
+  for (const bool overlap : {false, true}) {
+    Bench bench;
+    bench.settings.overlap = overlap;
+    bench.settings.average_ranks = true;
+    GradientSynchronizer sync(bench.store, bench.comm, bench.ops, bench.settings);
+    Seen seen(bench.comm.calls);
+    sync.observe(&seen);
+    std::ranges::fill(bench.store.gradients(), 8.0f);
+    for (int i = 0; i < 2; ++i) {
+      sync.begin_micro_step(i, 2);
+      for (ParameterId id : {2, 1, 0}) sync.on_ready(id);
+    }
+    sync.finish();
+    const std::string sum = overlap ? "start" : "sum";
+    Calls expected;
+    for (const int size : {48, 32, 16}) {
+      expected.push_back(fmt::format("saw {} of 2", size));
+      expected.push_back(fmt::format("{} {}", sum, size));
+    }
+    if (overlap) expected.emplace_back("finish");
+    CHECK(bench.comm.calls == expected);
+  }
 }

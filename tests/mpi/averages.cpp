@@ -48,15 +48,16 @@ std::vector<double> expected(const Case& c, int64_t ranks, bool average_ranks) {
   return gradients;
 }
 
-std::vector<double> trained(const Case& c, Communicator& comm, const std::string& average, bool overlap = true) {
+std::vector<double> trained(const Case& c, Communicator& comm, const std::string& average, bool overlap = true,
+                            const std::string& reduction = "mean") {
   const Config config =
       parse_config(fmt::format("model: {{layers: [{{linear: {{out: 1, bias: false}}}}]}}\n"
                                "data: {{train: {{kind: synthetic, name: constant, samples: {}, values: [{}]}}}}\n"
                                "sampler: {{shuffle: false}}\n"
-                               "train: {{loss: mse, batch_size: {}, accumulate: {}}}\n"
+                               "train: {{loss: mse, batch_size: {}, accumulate: {}, reduction: {}}}\n"
                                "optimizer: {{kind: sgd, lr: 0}}\n"
                                "distributed: {{average: {}, overlap: {}}}\n",
-                               c.y.size(), fmt::join(c.y, ", "), c.batch, c.accumulate, average, overlap),
+                               c.y.size(), fmt::join(c.y, ", "), c.batch, c.accumulate, reduction, average, overlap),
                    "averages.yaml", {});
   const auto backend = make_cpu_backend({.threads = 1});
   RunLog log("", false);
@@ -108,6 +109,35 @@ TEST_CASE("a sample on one rank alone has its whole gradient") {
   const auto comm = make_communicator("auto", env, 60, nullptr);
   CHECK(trained(c, *comm, "samples").back() == -5);
   CHECK(trained(c, *comm, "ranks").back() == doctest::Approx(-5.0 / env.size()).epsilon(1e-6));  // as DDP with join
+}
+
+TEST_CASE("a window of one micro-step of two rows equals a plain step on them") {
+  check_case({{0, 0, 0, 0, 0, 0, 0, 0, 3, 5}, 2, 4}, {-0.8}, {-8.0 / 6});
+  const MpiEnvironment env;
+  if (env.size() > 1) return;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  const auto gradients = trained({{0, 0, 0, 0, 0, 0, 0, 0, 3, 5}, 2, 4}, *comm, "samples");
+  REQUIRE(gradients.size() == 2);
+  CHECK(gradients[1] == -4);  // and not a quarter of it
+}
+
+TEST_CASE("a rank without rows in the last micro-step gives what it had before") {
+  // Two ranks: rank 1 has row 1 in the first micro-step and none in the last.
+  check_case({{1, 2, 6}, 1, 2}, {-3}, {-(1 + 2 + 6) / 4.0});
+}
+
+TEST_CASE("a sum of losses is not divided by anything") {
+  const MpiEnvironment env;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  const Case c{{1, 2, 3, 4, 5, 6, 7}, 2, 2};
+  const auto means = expected(c, env.size(), false);
+  const auto sums = trained(c, *comm, "samples", true, "sum");
+  REQUIRE(sums.size() == means.size());
+  const int64_t window = 4 * env.size();
+  for (size_t k = 0; k < sums.size(); ++k) {
+    const auto rows = static_cast<double>(std::min<int64_t>(7 - static_cast<int64_t>(k) * window, window));
+    CHECK(sums[k] == doctest::Approx(means[k] * rows).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("class weights: both averages are those of the weighted loss") {

@@ -1,4 +1,4 @@
-// ranks: 1 2 4
+// ranks: 1 2 3 4 5 9
 // links: comm
 // Every collective of each communicator under real mpirun against a plain loop over what all ranks must hold.
 #include <doctest/doctest.h>
@@ -9,19 +9,25 @@
 #include <vector>
 
 #include "comm/factory.h"
+#include "comm/hierarchical/hierarchical_communicator.h"
 #include "comm/mpi/mpi_communicator.h"
 #include "comm/run_agreed.h"
+#include "support/tree.h"
 
 using namespace lockstep;
 
 namespace {
 
-// Both kinds that fit the number of ranks, and MPI with pieces of 1,000 elements.
+// All kinds that fit the number of ranks, MPI with pieces of 1,000 elements, and nodes that are pretended.
 std::vector<std::unique_ptr<Communicator>> communicators(const MpiEnvironment& env) {
   std::vector<std::unique_ptr<Communicator>> made;
   for (const char* kind : {"auto", "shm", "mpi"}) made.push_back(make_communicator(kind, env, 60, nullptr));
   made.push_back(
       std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 60, .chunk_limit = 1000}));
+  for (const int ranks_per_node : {1, 2, 4}) {
+    const auto node = mpi::OwnedComm::split(env.node(), env.rank() / ranks_per_node, env.rank());
+    made.push_back(std::make_unique<HierarchicalCommunicator>(env.world(), node.get(), WaitPolicy{60, true}));
+  }
   return made;
 }
 
@@ -39,8 +45,7 @@ void fill(std::span<float> values, int rank, int round) {
 size_t wrong_sums(std::span<const float> values, int ranks, int round) {
   size_t wrong = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    float sum = value_of(0, i, round);
-    for (int r = 1; r < ranks; ++r) sum += value_of(r, i, round);
+    const float sum = test::plain_tree(0, ranks, [&](int r) { return value_of(r, i, round); });
     wrong += std::memcmp(&sum, &values[i], sizeof(sum)) != 0;
   }
   return wrong;
@@ -48,7 +53,7 @@ size_t wrong_sums(std::span<const float> values, int ranks, int round) {
 
 }  // namespace
 
-TEST_CASE("sums have the bits of the rank order for any size and place") {
+TEST_CASE("sums have the bits of the tree for any size and place") {
   const MpiEnvironment env;
   for (const auto& comm : communicators(env)) {
     CAPTURE(comm->name());
@@ -114,8 +119,7 @@ TEST_CASE("doubles are summed and compared") {
         comm->all_reduce(values, op);
         size_t wrong = 0;
         for (size_t i = 0; i < count; ++i) {
-          double sum = 0.1 * 0 + static_cast<double>(i);
-          for (int r = 1; r < env.size(); ++r) sum += 0.1 * r + static_cast<double>(i);
+          const double sum = test::plain_tree(0, env.size(), [&](int r) { return 0.1 * r + static_cast<double>(i); });
           const double least = static_cast<double>(i), most = 0.1 * (env.size() - 1) + static_cast<double>(i);
           wrong += values[i] != (op == ReduceOp::sum ? sum : op == ReduceOp::min ? least : most);
         }
@@ -177,7 +181,8 @@ TEST_CASE("the factory chooses by ranks and nodes and knows its names") {
   CHECK(chosen->size() == env.size());
   CHECK(make_communicator("mpi", env, 60, nullptr)->name() == "mpi");
   CHECK_THROWS_WITH_AS(make_communicator("gloo", env, 60, nullptr),
-                       "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi", Error);
+                       "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi, hierarchical",
+                       Error);
   if (env.size() > 1) CHECK_THROWS_AS(make_communicator("serial", env, 60, nullptr), Error);
 }
 

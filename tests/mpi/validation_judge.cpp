@@ -81,7 +81,8 @@ Course run(const std::string& metric, std::vector<Point> points, Communicator& c
   const auto backend = make_cpu_backend({.threads = 1});
   Network network(model_spec(config), dataset.sample_shape(), *backend, 4);
   network.lay_out([&](size_t bytes) { return comm.allocate(bytes); });
-  Evaluator evaluator(dataset, network, *backend, comm, loss_spec(config.train), 4, config.eval.metrics);
+  Evaluator evaluator(dataset, network, *backend, comm, deal_virtual_ranks({}, comm.rank(), comm.size()),
+                      loss_spec(config.train), 4, config.eval.metrics);
   ValidationJudge judge(config, evaluator.metrics(), comm);
   network.store().set_canonical(0, std::array{0.0f, 1.0f});
   Course course;

@@ -103,7 +103,9 @@ struct Fixture {
   int64_t batch;
 
   Fixture(const ModelSpec& model, const Shape& sample, int64_t rows, DType type, Bf16Products products)
-      : backend(make_cpu_backend({.bf16 = products})), network(model, sample, *backend, rows, type), batch(rows) {
+      : backend(make_cpu_backend({.bf16 = products})),
+        network(model, sample, *backend, rows, {}, nullptr, type),
+        batch(rows) {
     network.lay_out(Buffer::host);
     Generator generator(3);
     network.initialize(generator);

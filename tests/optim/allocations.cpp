@@ -3,6 +3,7 @@
 
 #include "backend/cpu/optimizer_ops.h"
 #include "optim/clip.h"
+#include "optim/ema.h"
 #include "optim/golden_optimizer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -33,6 +34,18 @@ TEST_CASE("a step with its clipping and its schedule allocates nothing") {
       clip_by_value(ops, slices, g, 0.5);
       optimizer->step(p, g);
     }
+    const int64_t during = test::allocations() - before;
+    CHECK_EQ(during, 0);
+  }
+  for (const char* kind : {"lars", "lamb"}) {
+    CAPTURE(kind);
+    OptimizerSettings settings;
+    settings.kind = kind;
+    const auto optimizer = make_optimizer(settings, {{"all", {{0, 10}, {16, 40}}, 0.1, 0.01}}, 64, ops);
+    std::vector<float> p(64, 1), g(64, 0.5);
+    WeightAverage average(0.9, p, ops);
+    const int64_t before = test::allocations();
+    for (int t = 0; t < 10; ++t) optimizer->step(p, g), average.update(), average.swap();
     const int64_t during = test::allocations() - before;
     CHECK_EQ(during, 0);
   }

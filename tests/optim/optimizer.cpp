@@ -227,7 +227,7 @@ TEST_CASE("wrong settings are refused by the name of the key") {
   OptimizerSettings s = kind("adm");
   CHECK_EQ(refusal(s),
            "optimizer.kind: unknown name 'adm', did you mean adam? Known: sgd, adam, adamw, adadelta, "
-           "rmsprop, adagrad");
+           "rmsprop, adagrad, lars, lamb");
   s = kind("sgd"), s.nesterov = true;
   CHECK_EQ(refusal(s), "optimizer.nesterov: needs momentum above 0 and dampening 0, found momentum 0 and dampening 0");
   s.momentum = 0.9, s.dampening = 0.1;

@@ -107,6 +107,45 @@ TEST_CASE("a pattern without a match and a group without parameters are errors")
   CHECK_THROWS_AS(make_parameter_groups(ParameterStore(), {}, adamw()), Error);
 }
 
+TEST_CASE("the first matching group says whether a parameter is frozen") {
+  const Model model;
+  const OptimizerSettings settings =
+      adamw({{.match = {"fc.bias"}, .lr = 0.2}, {.match = {"bias", "conv1.*"}, .trainable = false}});
+  const auto frozen = [&](const std::string& name) {
+    const ParameterId id = model.store.find(name);
+    return is_frozen(settings, model.store.parameters()[static_cast<size_t>(id)],
+                     model.is_norm[static_cast<size_t>(id)]);
+  };
+  CHECK_FALSE(frozen("fc.bias"));  // it belongs to the group before
+  CHECK_FALSE(frozen("fc.weight"));
+  CHECK(frozen("conv1.weight"));
+  CHECK(frozen("conv1.bias"));
+  CHECK(frozen("bn1.bias"));
+  CHECK_FALSE(frozen("bn1.weight"));
+  CHECK_THROWS_WITH(adamw({{.match = {"fc.*"}, .lr = 0.1, .trainable = false}}),
+                    "optimizer.groups: lr and weight_decay have no effect in a group with trainable: false");
+}
+
+TEST_CASE("frozen parameters lie behind all others and are in no group and no slice") {
+  Model model;
+  ParameterStore store;
+  for (const Parameter& p : model.store.parameters()) store.add_parameter(p.name, p.shape);
+  store.freeze(store.find("fc.weight"));
+  store.freeze(store.find("bn1.bias"));
+  store.lay_out(std::vector<ParameterId>{4, 5, 2, 3, 0, 1}, Buffer::host);
+  const auto groups =
+      make_parameter_groups(store, model.is_norm, adamw({{.match = {"fc.weight", "bn1.bias"}, .trainable = false}}));
+  REQUIRE_EQ(groups.size(), 1);
+  REQUIRE_EQ(groups[0].ranges.size(), 1);
+  CHECK(groups[0].ranges[0].offset == 0);
+  CHECK(groups[0].ranges[0].count <= store.gradients().size());
+  CHECK(parameter_slices(store).size() == 4);
+  CHECK(store.trainable_parameters() == 4);
+  CHECK(store.trainable_values().size() == store.gradients().size());
+  CHECK(store.value(store.find("bn1.bias")).size() == 8);
+  CHECK(store.canonical_gradient(store.find("bn1.bias")) == std::vector<float>(8));
+}
+
 TEST_CASE("slices are one per parameter in arena order") {
   const Model model;
   const auto slices = parameter_slices(model.store);
@@ -125,4 +164,26 @@ TEST_CASE("globs match whole names") {
   CHECK_FALSE(glob_matches("layers.?.bias", "layers.13.bias"));
   CHECK(glob_matches("*a*b*", "xxaxxbab"));
   CHECK_FALSE(glob_matches("*a*b", "xxaxxbax"));
+}
+
+TEST_CASE("trust ratios are per parameter and leave norms and biases out") {
+  const Model model;
+  OptimizerSettings settings;
+  settings.kind = "lars", settings.weight_decay = 0.05;
+  auto groups = make_parameter_groups(model.store, model.is_norm, resolve(settings));
+  REQUIRE_EQ(groups.size(), 2);
+  CHECK(groups[0].adapt);
+  CHECK(groups[0].ranges ==
+        std::vector{model.range("fc.weight", "fc.weight"), model.range("conv1.weight", "conv1.weight")});
+  CHECK_FALSE(groups[1].adapt);
+  CHECK_EQ(groups[1].weight_decay, 0.05);
+  CHECK_EQ(groups[1].ranges.size(), 4);
+
+  settings.decay_norm_and_bias = false;
+  CHECK_EQ(make_parameter_groups(model.store, model.is_norm, resolve(settings))[1].weight_decay, 0.0);
+
+  settings.decay_norm_and_bias = true, settings.adapt_norm_and_bias = true;
+  groups = make_parameter_groups(model.store, model.is_norm, resolve(settings));
+  REQUIRE_EQ(groups.size(), 1);
+  CHECK_EQ(groups[0].ranges.size(), 6);
 }

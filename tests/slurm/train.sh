@@ -18,7 +18,7 @@ fail() { echo "$*"; status=1; }
 
 # numbers RUN: every number of a run that does not depend on the clock.
 numbers() {
-  grep -hE '"event":"(step|eval|probe)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'
+  grep -hE '"event":"(step|eval|probe|end)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'
 }
 
 mpirun --oversubscribe --bind-to none -np 2 "$lockstep" train $config --set run.dir="$work/one_node" > one_node.log 2>&1 ||
@@ -43,6 +43,18 @@ for batch in train train_mpirun; do
     fail "slurm/$batch.sbatch: a wrong config, but the job's exit code is 0: $(cat $batch-wrong.log)"
   elif ! grep -q 'optimizer\.lr' $batch-wrong.log; then
     fail "slurm/$batch.sbatch: expected a message about optimizer.lr, found: $(cat $batch-wrong.log)"
+  fi
+done
+
+# Virtual ranks: two and four ranks on two nodes do what one rank does alone, bit for bit.
+readonly virtual=$root/tests/slurm/virtual.yaml
+mpirun --bind-to none -np 1 "$lockstep" train "$virtual" --set run.dir="$work/alone" > alone.log 2>&1 ||
+  fail "virtual ranks on one rank: $(cat alone.log)"
+for tasks in 2 4; do
+  srun -N2 -n$tasks --mpi=pmix "$lockstep" train "$virtual" --set run.dir="$work/virtual$tasks" > virtual.log 2>&1 ||
+    fail "virtual ranks on $tasks ranks of two nodes: $(cat virtual.log)"
+  if ! difference=$(diff <(numbers alone) <(numbers "virtual$tasks")); then
+    fail "virtual ranks: one rank and $tasks on two nodes differ: $difference"
   fi
 done
 exit "$status"

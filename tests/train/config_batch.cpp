@@ -31,6 +31,17 @@ TEST_CASE("the global batch is batch_size times world_size times accumulate") {
   CHECK_EQ(resolve_batch(parse("").train, 1).line(), "global batch 32 = batch_size 32 x world_size 1 x accumulate 1");
 }
 
+TEST_CASE("virtual ranks take the place of world_size") {
+  const Config config = parse("train: {batch_size: 16, accumulate: 2, virtual_ranks: 8}\n");
+  for (const int64_t world_size : {1, 2, 8})
+    CHECK_EQ(resolve_batch(config.train, world_size).line(),
+             "global batch 256 = batch_size 16 x virtual_ranks 8 x accumulate 2");
+  CHECK(refusal("train: {virtual_ranks: 6}\n")
+            .ends_with("train.virtual_ranks must be a power of two: their gradients are added in a binary tree"));
+  CHECK(refusal("train: {virtual_ranks: 4}\ndistributed: {sync: false}\n")
+            .ends_with("gives every number of ranks the same bits; distributed.sync: false depends on it"));
+}
+
 TEST_CASE("a global batch is split over ranks and micro-steps") {
   const Config config = parse("train: {global_batch_size: 32, accumulate: 4}\n");
   CHECK_FALSE(config.train.batch_size.has_value());

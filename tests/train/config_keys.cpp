@@ -96,7 +96,7 @@ TEST_CASE("values out of range name the range") {
 TEST_CASE("choices are listed with the nearest one") {
   CHECK_EQ(refusal("optimizer: {kind: adamx}\n"),
            "config.yaml:3:19: optimizer.kind: expected sgd | adam | adamw | adadelta | "
-           "rmsprop | adagrad, found 'adamx'; did you mean 'adam'?");
+           "rmsprop | adagrad | lars | lamb, found 'adamx'; did you mean 'adam'?");
   CHECK_EQ(refusal("sampler: {uneven: Exact}\n"),
            "config.yaml:3:19: sampler.uneven: expected exact | pad | drop, found 'Exact'; did you mean 'exact'?");
 }
@@ -130,7 +130,7 @@ TEST_CASE("keys of another kind are refused") {
   CHECK_EQ(message("model: mlp_752\ndata:\n  train:\n    kind: csv\n    file: a.csv\n    images: b\n"),
            "config.yaml:6:5: data.train.images belongs to kind idx, not csv");
   CHECK_EQ(refusal("optimizer: {kind: adam, momentum: 0.9}\n"),
-           "config.yaml:3:25: optimizer.momentum belongs to kind sgd | rmsprop, not adam");
+           "config.yaml:3:25: optimizer.momentum belongs to kind sgd | rmsprop | lars, not adam");
   CHECK_EQ(refusal("schedule: {kind: step, t_max: 3}\n"),
            "config.yaml:3:24: schedule.t_max belongs to kind cosine, not step");
   CHECK_EQ(refusal("train: {loss: mse, label_smoothing: 0.1}\n"),
@@ -241,4 +241,6 @@ TEST_CASE("parameter groups") {
   CHECK_FALSE(config.optimizer.groups[0].lr.has_value());
   CHECK_EQ(config.optimizer.groups[1].lr, 0.1);
   CHECK_EQ(refusal("optimizer: {groups: [{lr: 1}]}\n"), "config.yaml:3:22: optimizer.groups.0: missing key 'match'");
+  CHECK_EQ(refusal("optimizer: {groups: [{match: [a], lr: 1, trainable: false}]}\n"),
+           "config.yaml:3:39: optimizer.groups.0.lr has no effect on a group with trainable: false");
 }

@@ -79,7 +79,7 @@ TEST_CASE("messages have the key in place of the position") {
   CHECK_EQ(refusal("", {"optimizer={kind: sgd, lr: 1, lr: 2}"}), "--set optimizer: duplicate key 'lr' in 0");
   CHECK_EQ(refusal("", {"optimizer={kind: adamx}"}),
            "--set optimizer: optimizer.kind: expected sgd | adam | adamw | adadelta | "
-           "rmsprop | adagrad, found 'adamx'; did you mean 'adam'?");
+           "rmsprop | adagrad | lars | lamb, found 'adamx'; did you mean 'adam'?");
 }
 
 TEST_CASE("malformed overrides") {

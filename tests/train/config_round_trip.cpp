@@ -24,7 +24,8 @@ const std::vector<std::string>& examples() {
       "  val: {kind: idx, images: \"we\\\"ird\\\\ \xC3\xA4#: [x]\", labels: null.gz, first: 3, count: 7}\n"
       "  prefetch: 0\n"
       "run: {dir: runs/mnist, seed: 18446744073709551615, seed_per_rank: true}\n"
-      "sampler: {shuffle: false, seed: 3, reshuffle: false, generator: global, uneven: pad, drop_last: true}\n"
+      "sampler: {shuffle: false, seed: 3, reshuffle: false, generator: global, uneven: pad, drop_last: true, "
+      "early_end: stop}\n"
       "train: {epochs: 3, max_steps: 51, global_batch_size: 32, accumulate: 4, label_smoothing: 0.1, class_weights: "
       "[1, 0.1],\n"
       "        early_stopping: {metric: val.f1_weighted, patience: 2, min_delta: 1e-3, mode: max},\n"
@@ -32,7 +33,7 @@ const std::vector<std::string>& examples() {
       "on_nonfinite: skip, replica_check: 100}\n"
       "optimizer: {kind: adamw, lr: 1e-4, weight_decay: 0.01, betas: [0.85, 0.95], eps: 1e-7, amsgrad: true, "
       "decay_norm_and_bias: false, groups: [{match: [norm, 'fc*.weight'], lr: 0.3}, {match: [bias], weight_decay: "
-      "0}]}\n"
+      "0}, {match: ['conv*'], trainable: false}]}\n"
       "schedule: {kind: sequence, per: epoch, milestones: [3, 9], schedules: [{kind: linear, total: 3}, cosine, {kind: "
       "sequence, "
       "milestones: [2], schedules: [{kind: step, step_size: 2, gamma: 0.7}, exponential]}]}\n"
@@ -42,7 +43,8 @@ const std::vector<std::string>& examples() {
       "distributed: {world_size: 2, backend: mpi, sync: false, timeout: 2.5, average: ranks, overlap: false, "
       "bucket_mb: 0.5, first_bucket_mb: 0}\n"
       "device: {kind: cpu, threads: 2, convolution: winograd, flush_denormals: false}\n",
-      "data: {train: {kind: csv, file: x.csv, features: [a, '1', \"\xC3\xA4\"], target: y, header: true}}\n"
+      "data: {train: {kind: csv, file: 'shards/part-{rank}.csv', features: [a, '1', \"\xC3\xA4\"], target: y, header: "
+      "true}}\n"
       "model:\n"
       "  layers: [{conv2d: {out: 8, kernel: [3, 1], stride: [1, 2], padding: 1, groups: 2, dilation: 1, bias: false}, "
       "name: c},\n"
@@ -66,6 +68,11 @@ const std::vector<std::string>& examples() {
       with_sections("optimizer: {kind: adagrad, lr_decay: 0.1, initial_accumulator_value: 1e-3}\nschedule: {kind: "
                     "polynomial, power: 2}\n"),
       with_sections("optimizer: {kind: adadelta, rho: 0.8}\nschedule: {kind: multi_step, milestones: [1, 1, 7]}\n"),
+      with_sections(
+          "optimizer: {kind: lars, momentum: 0.9, trust_coefficient: 0.02, lr_reference_batch: 256}\ntrain: {ema: "
+          "0.99}\ndistributed: {batch_norm: sync}\n"),
+      with_sections("optimizer: {kind: lamb, betas: [0.8, 0.9], adapt_norm_and_bias: true, lr_reference_batch: 64, "
+                    "lr_scaling: sqrt}\ndistributed: {batch_norm: average}\n"),
       with_sections("schedule: {kind: constant, factor: 0.3333333333333333}\n")};
   return texts;
 }
@@ -98,7 +105,10 @@ TEST_CASE("the printed config has the values of the file") {
   CHECK_EQ(printed.train.class_weights, std::vector<double>{1, 0.1});
   CHECK_EQ(printed.train.clip_norm, 1e-300);
   CHECK_FALSE(printed.train.batch_size.has_value());
-  CHECK_EQ(printed.optimizer.groups.size(), 2);
+  CHECK_EQ(printed.optimizer.groups.size(), 3);
+  CHECK(printed.optimizer.groups[1].trainable);
+  CHECK_FALSE(printed.optimizer.groups[2].trainable);
+  CHECK_EQ(printed.sampler.early_end, "stop");
   CHECK_EQ(printed.optimizer.beta2, 0.95);
   CHECK_EQ(printed.schedule.schedules[2].schedules[0].gamma, 0.7);
   CHECK_EQ(printed.schedule.schedules[0].start_factor, 1.0 / 3);

@@ -43,14 +43,16 @@ bool skipped() {
 }
 
 // Fifty steady steps: five epochs of the ConvNet's data, two and a half of the MLP's.
-Outcome steps(const char* config, const std::vector<std::string>& environment = {}) {
+Outcome steps(const char* config, const std::vector<std::string>& environment = {},
+              const std::vector<std::string>& overrides = {}, int ranks = 1) {
   const fs::path file = fs::temp_directory_path() / ("steady_step_" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << config;
   std::vector<std::string> command{"env", "OMP_NUM_THREADS=1"};  // a second thread's first steps come when they may
   command.insert(command.end(), environment.begin(), environment.end());
   for (const char* word : {"--warmup", "12", "--steps", "50", "--blocks", "5", "--mark"}) command.emplace_back(word);
   command.insert(command.begin() + 2 + static_cast<long>(environment.size()), {program(), file.string()});
-  const Outcome outcome = run_process(command, 120);
+  for (const std::string& override : overrides) command.insert(command.end(), {"--set", override});
+  const Outcome outcome = run_process(ranks > 1 ? mpirun(ranks, command) : command, 120);
   fs::remove(file);
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
   return outcome;
@@ -101,6 +103,40 @@ TEST_CASE("a steady step of the ConvNet allocates nothing of ours and touches no
            0);
   CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
   CHECK_EQ(result["steady_step"]["page_faults"].get<double>(), 0);
+}
+
+TEST_CASE("a steady step with a frozen body goes backward through its head only and allocates nothing") {
+  if (skipped()) return;
+  std::string config = kConvNet;
+  config.replace(config.find("lr: 1e-4"), 8, "lr: 1e-4, groups: [{match: ['conv*', fc1.weight], trainable: false}]");
+  const Outcome outcome = steps(config.c_str(), {"ONEDNN_VERBOSE=1", "DNNL_VERBOSE=1"});
+  CHECK_EQ(executed(outcome.output, "convolution"), 50 * 2);    // forward alone
+  CHECK_GE(executed(outcome.output, "inner_product"), 50 * 1);  // fc1: no gradient of its weight nor of its input
+  const nlohmann::json result = measured(outcome);
+  if (result["steady_step"].contains("allocations"))
+    CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
+}
+
+TEST_CASE("a steady step of two ranks allocates nothing whatever travels and however") {
+  if (skipped()) return;
+  for (const std::string backend : {"shm", "mpi"}) {
+    for (const std::string compress : {"none", "bf16", "fp16"}) {
+      CAPTURE(backend);
+      CAPTURE(compress);
+      const nlohmann::json result =
+          measured(steps(kMlp, {},
+                         {"distributed.backend=" + backend, "distributed.compress=" + compress,
+                          "distributed.first_bucket_mb=0", "distributed.bucket_mb=0", "train.batch_size=16"},
+                         2));
+      if (!result["steady_step"].contains("allocations")) {
+        MESSAGE("SKIPPED: a sanitizer owns malloc in this build");
+        return;
+      }
+      CHECK_EQ(result["world_size"].get<int>(), 2);
+      CHECK_GT(result["start_up"]["allocations"]["own"].get<double>(), 0);
+      CHECK_EQ(result["steady_step"]["allocations"]["own"].get<double>(), 0);
+    }
+  }
 }
 
 TEST_CASE("a steady step of the ConvNet reorders nothing") {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "backend/cpu/isa/norm_kernels.h"
+#include "backend/statistics_reducer.h"
 #include "core/tensor.h"
 
 namespace lockstep {
@@ -24,6 +25,9 @@ struct ChannelStatistics {
 void compute_statistics(const ChannelLayout& layout, const float* x, ChannelStatistics& out, float* mean_f32);
 // Adds the statistics of another share of the batch (Chan, Golub, LeVeque 1979).
 void merge_statistics(ChannelStatistics& into, const ChannelStatistics& other);
+// The share of this rank (count 0: no samples) becomes the whole batch, as by merging all shares. Two collective sums:
+// counts and sums first, then the squares about the common mean, so that nothing cancels. scratch: C + 1 values.
+void sum_over_ranks(StatisticsReducer& reducer, ChannelStatistics& share, std::span<double> scratch);
 // running = (1 - f) * running + f * batch, with the unbiased variance; f = momentum, or 1 / batches_tracked when empty.
 void update_running(const ChannelStatistics& batch, std::optional<double> momentum, float* running_mean,
                     float* running_var, float* batches_tracked);

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "backend/cpu/bias_sums.h"
 #include "backend/cpu/converting_affine.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/onednn_affine.h"
@@ -82,7 +83,7 @@ struct Chosen {
 class OnednnConv2d final : public Conv2dPlan {
  public:
   OnednnConv2d(const Context& context, const Chosen& chosen)
-      : output_(chosen.output), format_(chosen.format), passes_(context, chosen.passes) {}
+      : output_(chosen.output), format_(chosen.format), passes_(context, chosen.passes), bias_sums_(output_) {}
 
   TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
@@ -96,6 +97,7 @@ class OnednnConv2d final : public Conv2dPlan {
   }
   void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
+    if (dw == nullptr) return bias_sums_.run(dy, db, accumulate);
     passes_.backward_weights(x, dy, dw, db, accumulate, workspace);
   }
 
@@ -103,6 +105,7 @@ class OnednnConv2d final : public Conv2dPlan {
   TensorDesc output_;
   WeightFormatPtr format_;
   AffinePasses passes_;
+  BiasSums bias_sums_;
 };
 
 PassMaker maker(const Context& context, const Conv2dSpec& spec, dnnl_alg_kind_t algorithm,
@@ -133,8 +136,9 @@ Chosen choose(const Context& context, const Conv2dSpec& spec, const CpuOptions& 
   problem.any_gradient = MemoryDesc(weights, dnnl_format_tag_any);
   problem.canonical_weights = MemoryDesc(weights, spec.groups == 1 ? dnnl_oihw : dnnl_goihw);
   if (spec.stored) problem.stored = stored_layout(spec.weight_format, problem.canonical_weights);
-  problem.backward_weights = spec.phase == Phase::training;
-  problem.backward_data = problem.backward_weights && spec.input_gradient;
+  const bool training = spec.phase == Phase::training;
+  problem.backward_weights = training && spec.weight_gradient;
+  problem.backward_data = training && spec.input_gradient;
   if (problem.type == DType::f32 && options.winograd && winograd_pays(spec, chosen.output.shape))
     problem.makers.push_back(maker(context, spec, dnnl_convolution_winograd, problem));
   problem.makers.push_back(maker(context, spec, dnnl_convolution_direct, problem));

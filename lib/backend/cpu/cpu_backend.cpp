@@ -1,5 +1,6 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <dnnl.h>
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -12,6 +13,11 @@
 #include "core/cpu_features.h"
 
 namespace lockstep {
+
+std::string CpuBackend::libraries() const {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{} ({:.12})", version->major, version->minor, version->patch, version->hash);
+}
 
 Bf16Products bf16_products(const CpuOptions& options) {
   if (options.bf16 != Bf16Products::detect) return options.bf16;

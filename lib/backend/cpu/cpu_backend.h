@@ -11,6 +11,7 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options) : options_(options) {}
   std::string_view name() const override { return "cpu"; }
+  std::string libraries() const override;
   Buffer allocate(size_t bytes) override { return Buffer::host(bytes); }
 
   Arithmetic arithmetic(DType type) const override;

@@ -73,7 +73,8 @@ class ReorderedLinear final : public LinearPlan {
   }
   void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
-    plan_->backward_weights(ordered(x, workspace), dy, dw, db, accumulate, rest(workspace));
+    const float* inner_x = dw == nullptr ? nullptr : ordered(x, workspace);
+    plan_->backward_weights(inner_x, dy, dw, db, accumulate, rest(workspace));
   }
 
  private:

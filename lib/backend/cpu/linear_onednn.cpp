@@ -2,6 +2,7 @@
 // order the activation has in memory; the stored weights follow that order, so no step copies either of them.
 #include <array>
 
+#include "backend/cpu/bias_sums.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/onednn_affine.h"
 
@@ -16,7 +17,8 @@ class OnednnLinear final : public LinearPlan {
                const AffineChoice& choice)
       : output_{.shape = Shape{spec.input.shape[0], spec.out_features}, .channel_block = 1, .dtype = spec.input.dtype},
         format_(std::move(format)),
-        passes_(context, choice) {}
+        passes_(context, choice),
+        bias_sums_(output_) {}
 
   TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
@@ -30,6 +32,7 @@ class OnednnLinear final : public LinearPlan {
   }
   void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
+    if (dw == nullptr) return bias_sums_.run(dy, db, accumulate);
     passes_.backward_weights(x, dy, dw, db, accumulate, workspace);
   }
 
@@ -37,6 +40,7 @@ class OnednnLinear final : public LinearPlan {
   TensorDesc output_;
   std::shared_ptr<const LinearWeights> format_;
   AffinePasses passes_;
+  BiasSums bias_sums_;
 };
 
 AffineChoice choose(const Context& context, const LinearSpec& spec) {
@@ -53,9 +57,9 @@ AffineChoice choose(const Context& context, const LinearSpec& spec) {
   problem.type = type;
   problem.stored = problem.any_gradient = MemoryDesc(std::array{out, in}, dnnl_ba);
   problem.any_weights = MemoryDesc(std::array{out, in}, dnnl_ba, type);
-  problem.backward_weights = spec.phase == Phase::training;
-  problem.backward_data = problem.backward_weights && spec.input_gradient;
   const bool relu = spec.activation == Activation::relu, training = spec.phase == Phase::training;
+  problem.backward_weights = training && spec.weight_gradient;
+  problem.backward_data = training && spec.input_gradient;
   problem.makers = {[&problem, relu, training, &context](Pass pass, const MemoryDesc& src, const MemoryDesc& weights,
                                                          const MemoryDesc& dst) {
     const MemoryDesc& read = pass == Pass::backward_weights ? problem.any_weights : weights;

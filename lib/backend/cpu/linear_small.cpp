@@ -56,19 +56,7 @@ class SmallLinear final : public LinearPlan {
   }
   void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* /*workspace*/) override {
-    kernels_.gemm({.rows = in_,
-                   .cols = out_,
-                   .depth = batch_,
-                   .a = static_cast<const float*>(x),
-                   .a_row = 1,
-                   .a_depth = in_,
-                   .b = static_cast<const float*>(dy),
-                   .b_row = out_,
-                   .bias = nullptr,
-                   .accumulate = accumulate,
-                   .relu = false,
-                   .c = dw,
-                   .c_row = out_});
+    if (dw != nullptr) weight_gradient(static_cast<const float*>(x), static_cast<const float*>(dy), dw, accumulate);
     if (db == nullptr) return;
     static constexpr float kOne = 1;
     kernels_.gemm({.rows = 1,
@@ -87,6 +75,22 @@ class SmallLinear final : public LinearPlan {
   }
 
  private:
+  void weight_gradient(const float* x, const float* dy, float* dw, bool accumulate) {
+    kernels_.gemm({.rows = in_,
+                   .cols = out_,
+                   .depth = batch_,
+                   .a = x,
+                   .a_row = 1,
+                   .a_depth = in_,
+                   .b = dy,
+                   .b_row = out_,
+                   .bias = nullptr,
+                   .accumulate = accumulate,
+                   .relu = false,
+                   .c = dw,
+                   .c_row = out_});
+  }
+
   const SmallGemmKernels& kernels_;
   int64_t batch_, in_, out_;
   bool relu_, transposes_;

@@ -189,7 +189,7 @@ void AffinePasses::backward_weights(const void* x, const void* dy, float* dw, fl
   const void* src = converted(x_in_, x, x_at_, workspace);
   const void* diff_dst = converted(dy_in_, dy, y_at_, workspace);
   float* diff_weights = accumulate || dw_out_.needed() ? floats_at(workspace, w_at_) : dw;
-  float* diff_bias = accumulate ? floats_at(workspace, db_at_) : db;
+  float* diff_bias = accumulate || db == nullptr ? floats_at(workspace, db_at_) : db;  // null: computed along, not kept
   if (bias_count_ > 0) {
     backward_weights_.run({src, diff_weights, diff_dst, diff_bias}, at(workspace, scratchpad_at_));
   } else {
@@ -202,7 +202,7 @@ void AffinePasses::backward_weights(const void* x, const void* dy, float* dw, fl
   }
   if (!accumulate) return;
   pointwise_kernels().add(weight_count_, dw, diff_weights, dw);
-  if (bias_count_ > 0) pointwise_kernels().add(bias_count_, db, diff_bias, db);
+  if (bias_count_ > 0 && db != nullptr) pointwise_kernels().add(bias_count_, db, diff_bias, db);
 }
 
 }  // namespace lockstep::onednn

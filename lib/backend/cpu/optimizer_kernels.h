@@ -11,6 +11,8 @@ namespace lockstep {
 struct OptimizerKernels {
   void (*sgd)(const SgdScalars&, size_t n, float* p, const float* g, float* momentum);
   void (*adam)(const AdamScalars&, size_t n, float* p, const float* g, float* m, float* v, float* v_max);
+  void (*lamb_direction)(const LambScalars&, size_t n, const float* p, const float* g, float* m, float* v,
+                         float* direction);
   void (*adadelta)(const AdadeltaScalars&, size_t n, float* p, const float* g, float* square_avg, float* acc_delta);
   void (*rmsprop)(const RmspropScalars&, size_t n, float* p, const float* g, float* square_avg, float* grad_avg,
                   float* momentum);
@@ -25,6 +27,7 @@ struct OptimizerKernels {
   void (*scale)(size_t n, float* x, float factor);
   void (*clamp)(size_t n, float* x, float limit);
   void (*fill)(size_t n, float* x, float value);
+  void (*lerp)(size_t n, float* x, const float* y, float weight);
 };
 
 namespace isa_generic {

@@ -1,5 +1,6 @@
 #include "backend/cpu/optimizer_ops.h"
 
+#include "backend/cpu/pointwise.h"
 #include "core/cpu_features.h"
 
 namespace lockstep {
@@ -17,6 +18,11 @@ void CpuOptimizerOps::sgd(const SgdArgs& args, size_t n, float* p, const float* 
 void CpuOptimizerOps::adam(const AdamArgs& args, size_t n, float* p, const float* g, float* m, float* v,
                            float* vmax) const {
   kernels_.adam(scalars(args), n, p, g, m, v, vmax);
+}
+
+void CpuOptimizerOps::lamb_direction(const LambArgs& args, size_t n, const float* p, const float* g, float* m, float* v,
+                                     float* direction) const {
+  kernels_.lamb_direction(scalars(args), n, p, g, m, v, direction);
 }
 
 void CpuOptimizerOps::adadelta(const AdadeltaArgs& args, size_t n, float* p, const float* g, float* square_avg,
@@ -40,7 +46,9 @@ double CpuOptimizerOps::sum_of_powers(size_t n, const float* x, double power) co
 }
 float CpuOptimizerOps::max_abs(size_t n, const float* x) const { return kernels_.max_abs(n, x); }
 void CpuOptimizerOps::scale(size_t n, float* x, float factor) const { kernels_.scale(n, x, factor); }
+void CpuOptimizerOps::add(size_t n, const float* x, float* y) const { pointwise_kernels().add(n, y, x, y); }
 void CpuOptimizerOps::clamp(size_t n, float* x, float limit) const { kernels_.clamp(n, x, limit); }
 void CpuOptimizerOps::fill(size_t n, float* x, float value) const { kernels_.fill(n, x, value); }
+void CpuOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const { kernels_.lerp(n, x, y, weight); }
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // Collectives over MPI messages: across nodes, or on one node without shared memory. MPI promises neither the order of
-// a sum nor equal bits on all ranks, so the order is ours: each rank sums a slice in rank order, then slices are
-// exchanged. (Two ranks need no order: addition commutes.)
+// a sum nor equal bits on all ranks, so the order is ours (comm/sum_tree.h): each rank sums a slice, then slices are
+// exchanged.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,15 @@
 #include <limits>
 
 #include "comm/communicator.h"
+#include "comm/mpi/exchange.h"
 #include "comm/mpi/meeting.h"
+#include "comm/rounded_sums.h"
 
 namespace lockstep {
 
 struct MpiOptions {
   double timeout_seconds = 120;
+  const Activity* activity = nullptr;  // of this rank, for messages; null: the communicator's own
   size_t chunk_limit =
       std::numeric_limits<int>::max();  // elements in one MPI call: its counts are ints; tests set it low
 };
@@ -21,28 +24,42 @@ struct MpiOptions {
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(MPI_Comm comm, const MpiOptions& options = {});  // collective; duplicates comm
+  // Leaving because of an exception ends the other ranks' waits.
+  ~MpiCommunicator() override;
 
   std::string_view name() const override { return "mpi"; }
   int rank() const override { return meeting_.rank(); }
   int size() const override { return meeting_.size(); }
   Buffer allocate(size_t bytes) override { return Buffer::host(bytes); }
-  void all_reduce_sum(std::span<float> values) override;
+  void all_reduce_sum(std::span<float> values) override { all_reduce_sum_in(WireFormat::fp32, values); }
+  void all_reduce_sum_in(WireFormat wire, std::span<float> values) override;
   void all_reduce(std::span<double> values, ReduceOp op) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
   void barrier() override;
 
+  uint64_t bytes_sent() const { return exchange_.bytes_sent(); }  // by this rank since the start, without headers
+
  private:
   void sum_gathered(std::span<float> values);
   void sum_slices(std::span<float> values);
+  void sum_gathered_in(WireFormat wire, std::span<float> values);
+  void sum_slices_in(WireFormat wire, std::span<float> values);
+  void share_out(size_t count, size_t element_bytes, std::byte* received);
 
+  int exceptions_;
+  const Activity* activity_;
   mpi::Meeting meeting_;
+  mpi::Exchange exchange_;
+  PackedSums packed_sums_;
   size_t chunk_limit_;
-  size_t round_limit_;                       // elements of an array that are exchanged through the staging at a time
-  Buffer staging_;                           // what the other ranks sent
-  std::vector<const float*> arrays_;         // by rank, into the staging
-  std::vector<int> counts_, offsets_;        // slices of a chunk, by rank
-  std::vector<int> my_counts_, my_offsets_;  // this rank's slice as every rank sends it, one after another
+  size_t round_limit_;                   // elements of an array that are exchanged through the staging at a time
+  Buffer staging_;                       // what the other ranks sent, and what is packed
+  std::vector<const float*> arrays_;     // by rank, into the staging
+  std::vector<const double*> doubles_;   // likewise
+  std::vector<const uint16_t*> packed_;  // likewise
+  std::vector<mpi::Piece> slices_;       // of a round, by rank
+  std::vector<std::byte*> received_;     // this rank's slice as every rank sends it
 };
 
 }  // namespace lockstep

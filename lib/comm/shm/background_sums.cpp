@@ -3,25 +3,26 @@
 #include <atomic>
 #include <utility>
 
-#include "comm/shm/shared_reduction.h"
-#include "comm/shm/sum_kernels.h"
+#include "comm/wire_format.h"
 
 namespace lockstep {
 
 using Word = std::atomic_ref<uint64_t>;
 
-BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting)
-    : lines_(std::move(lines)), meeting_(meeting), arrays_(lines_.size()) {}
+BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting, SliceReduction* beyond)
+    : lines_(std::move(lines)), meeting_(meeting), slice_sum_(meeting, beyond) {}
 
-void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count) {
+void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   if (started_ - finished_ == SumsLine::in_flight) finish();
-  meeting_.begin(Collective::all_reduce_sum, count, (window.id << 48) | (first * sizeof(float)));
+  round_to(wire, {reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
+  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
   ++started_;
-  sums_[started_ % SumsLine::in_flight] = {&window, first, count, meeting_.sequence(), meeting_.current()};
+  sums_[place(started_)] = {&window, first, count, wire, {meeting_.sequence(), meeting_.current()}};
   SumsLine& mine = *lines_[meeting_.rank()];
-  auto& entry = mine.of[started_ % SumsLine::in_flight];
+  auto& entry = mine.of[place(started_)];
   Word(entry.what).store(meeting_.current().what, std::memory_order_relaxed);
   Word(entry.where).store(meeting_.current().where, std::memory_order_relaxed);
+  Word(entry.when).store(meeting_.current().when, std::memory_order_relaxed);
   Word(mine.posted).store(started_, std::memory_order_release);
 }
 
@@ -35,9 +36,11 @@ bool BackgroundSums::has_summed(int peer, uint64_t number) const {
 
 void BackgroundSums::poll() {
   while (summed_ < started_) {
-    for (int peer = 0; peer < meeting_.size(); ++peer)
+    for (int peer = 0; peer < meeting_.size() && !under_way_; ++peer)
       if (!has_posted(peer, summed_ + 1)) return;
-    sum_next();
+    start_next();
+    if (!slice_sum_.advance()) return;
+    finish_next();
   }
 }
 
@@ -45,27 +48,38 @@ void BackgroundSums::finish() {
   while (summed_ < started_) {
     const uint64_t number = summed_ + 1;
     for (int peer = 0; peer < meeting_.size(); ++peer)
-      meeting_.wait_until(peer, [this, number](int r) { return has_posted(r, number); });
-    sum_next();
+      meeting_.wait_until(
+          peer, [this, number](int r) { return has_posted(r, number); },
+          [this, number](int) { return sums_[place(number)].call; });
+    start_next();
+    slice_sum_.wait();
+    finish_next();
   }
   for (int peer = 0; peer < meeting_.size(); ++peer)
-    meeting_.wait_until(peer, [this](int r) { return has_summed(r, started_); });
+    meeting_.wait_until(
+        peer, [this](int r) { return has_summed(r, started_); },
+        [this](int r) { return sums_[place(Word(lines_[r]->summed).load(std::memory_order_relaxed) + 1)].call; });
   finished_ = started_;
 }
 
-void BackgroundSums::sum_next() {
+void BackgroundSums::start_next() {
+  if (under_way_) return;
+  under_way_ = true;
   const uint64_t number = summed_ + 1;
-  const Sum& sum = sums_[number % SumsLine::in_flight];
+  const Sum& sum = sums_[place(number)];
   for (int r = 0; r < meeting_.size(); ++r) {
-    auto& entry = lines_[r]->of[number % SumsLine::in_flight];
+    auto& entry = lines_[r]->of[place(number)];
     meeting_.check_agreement(
-        sum.sequence, sum.fingerprint, r,
-        {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed)});
+        sum.call.sequence, sum.call.fingerprint, r,
+        {Word(entry.what).load(std::memory_order_relaxed), Word(entry.where).load(std::memory_order_relaxed),
+         Word(entry.when).load(std::memory_order_relaxed)});
   }
-  const Slice slice = slice_of(sum.first, sum.count, meeting_.rank(), meeting_.size());
-  for (int r = 0; r < meeting_.size(); ++r) arrays_[r] = reinterpret_cast<float*>(sum.window->copies[r]) + slice.first;
-  sum_into_all(arrays_.data(), meeting_.size(), slice.count);
-  summed_ = number;
+  slice_sum_.start(*sum.window, sum.first, sum.count, sum.wire, sum.call);
+}
+
+void BackgroundSums::finish_next() {
+  under_way_ = false;
+  ++summed_;
   Word(lines_[meeting_.rank()]->summed).store(summed_, std::memory_order_release);
 }
 

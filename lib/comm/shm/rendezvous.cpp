@@ -36,7 +36,7 @@ Rendezvous::Rendezvous(std::vector<PhaseLine*> lines, AbortNotice* notice, int r
 
 void Rendezvous::begin(Collective kind, uint64_t count, uint64_t where) {
   ++sequence_;
-  current_ = Fingerprint::make(kind, count, where);
+  current_ = Fingerprint::make(kind, count, where, policy_.activity != nullptr ? policy_.activity->word() : 0);
 }
 
 void Rendezvous::post() {
@@ -44,6 +44,7 @@ void Rendezvous::post() {
   PhaseLine& mine = *lines_[rank_];
   Word(mine.what[phase_ & 1]).store(current_.what, std::memory_order_relaxed);
   Word(mine.where[phase_ & 1]).store(current_.where, std::memory_order_relaxed);
+  Word(mine.when[phase_ & 1]).store(current_.when, std::memory_order_relaxed);
   Word(mine.phase).store(phase_, std::memory_order_release);
 }
 
@@ -56,16 +57,20 @@ void Rendezvous::wait_for(int peer) {
     if (has_posted(peer)) return check_agreement(peer);
     pause_core();
   }
-  wait_slowly(peer, [this](int r) { return has_posted(r); });
+  wait_slowly(
+      peer, [this](int r) { return has_posted(r); },
+      [this](int) {
+        return Call{sequence_, current_};
+      });
   check_agreement(peer);
 }
 
-void Rendezvous::wait_until(int peer, const std::function<bool(int)>& ready) {
+void Rendezvous::wait_until(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call) {
   for (int spin = 0; spin < spins_; ++spin) {
     if (ready(peer)) return;
     pause_core();
   }
-  wait_slowly(peer, ready);
+  wait_slowly(peer, ready, call);
 }
 
 void Rendezvous::wait_all() {
@@ -73,17 +78,21 @@ void Rendezvous::wait_all() {
     if (peer != rank_) wait_for(peer);
 }
 
-void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready) {
+void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call) {
   const auto start = Clock::now();
+  const double limit =
+      policy_.activity != nullptr ? policy_.activity->limit(policy_.timeout_seconds) : policy_.timeout_seconds;
   while (!ready(peer)) {
-    throw_if_aborted();
+    // Whoever gave up may have come to this collective before.
+    if (is_aborted() && !ready(peer)) throw_aborted(call(peer));
+    if (policy_.idle != nullptr) policy_.idle();
     const auto waited = Clock::now() - start;
-    if (std::chrono::duration<double>(waited).count() > policy_.timeout_seconds) {
+    if (std::chrono::duration<double>(waited).count() > limit) {
       std::vector<int> missing;
       for (int r = 0; r < size(); ++r)
-        if (!ready(r)) missing.push_back(r);
+        if (!ready(r)) missing.push_back(policy_.first_rank + r);
       if (missing.empty()) return;
-      fail(fmt::format("waited {:g} s in {} #{} for {}", policy_.timeout_seconds, name(current_.kind()), sequence_,
+      fail(fmt::format("waited {:g} s in {} for {}", limit, call(peer).describe(policy_.activity),
                        name_ranks(missing.data(), static_cast<int>(missing.size()))));
     }
     if (waited < yields_before_sleep) {
@@ -97,18 +106,25 @@ void Rendezvous::wait_slowly(int peer, const std::function<bool(int)>& ready) {
 void Rendezvous::check_agreement(int peer) {
   PhaseLine& line = *lines_[peer];
   const Fingerprint other{Word(line.what[phase_ & 1]).load(std::memory_order_relaxed),
-                          Word(line.where[phase_ & 1]).load(std::memory_order_relaxed)};
+                          Word(line.where[phase_ & 1]).load(std::memory_order_relaxed),
+                          Word(line.when[phase_ & 1]).load(std::memory_order_relaxed)};
   check_agreement(sequence_, current_, peer, other);
 }
 
 void Rendezvous::check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs) {
-  if (theirs != mine) fail(describe_mismatch(sequence, rank_, mine, peer, theirs));
+  const int first = policy_.first_rank;
+  if (theirs != mine) fail(describe_mismatch(sequence, first + rank_, mine, first + peer, theirs, policy_.activity));
 }
 
-void Rendezvous::throw_if_aborted() const {
-  if (Word(notice_->state).load(std::memory_order_acquire) != 2) return;
-  throw PeerFailure(fmt::format("stopped waiting in {} #{}: rank {} {}", name(current_.kind()), sequence_,
-                                notice_->rank, static_cast<const char*>(notice_->message)));
+bool Rendezvous::is_aborted() const { return Word(notice_->state).load(std::memory_order_acquire) == 2; }
+
+void Rendezvous::throw_if_aborted(const Call& call) const {
+  if (is_aborted()) throw_aborted(call);
+}
+
+void Rendezvous::throw_aborted(const Call& call) const {
+  throw PeerFailure(fmt::format("stopped waiting in {}: rank {} {}", call.describe(policy_.activity), notice_->rank,
+                                static_cast<const char*>(notice_->message)));
 }
 
 void Rendezvous::abort(std::string_view reason) {
@@ -117,7 +133,7 @@ void Rendezvous::abort(std::string_view reason) {
   const size_t length = std::min(reason.size(), sizeof(notice_->message) - 1);
   std::memcpy(notice_->message, reason.data(), length);
   notice_->message[length] = '\0';
-  notice_->rank = static_cast<uint64_t>(rank_);
+  notice_->rank = static_cast<uint64_t>(policy_.first_rank + rank_);
   Word(notice_->state).store(2, std::memory_order_release);
 }
 

@@ -19,6 +19,7 @@ struct alignas(128) PhaseLine {
   uint64_t phase;
   uint64_t what[2];
   uint64_t where[2];
+  uint64_t when[2];
 };
 
 // The first rank to give up writes why; the others stop waiting and repeat it.
@@ -30,7 +31,10 @@ struct alignas(128) AbortNotice {
 
 struct WaitPolicy {
   double timeout_seconds = 120;
-  bool yield_at_once = false;  // more ranks than cores: the awaited rank needs this core
+  bool yield_at_once = false;          // more ranks than cores: the awaited rank needs this core
+  const Activity* activity = nullptr;  // of this rank, for messages and the limit of the preparation; may be null
+  int first_rank = 0;                  // what messages call rank 0; the others follow
+  void (*idle)() = nullptr;            // called now and then while waiting: for what else must go on
 };
 
 class Rendezvous {
@@ -42,6 +46,7 @@ class Rendezvous {
   int size() const { return static_cast<int>(lines_.size()); }
   uint64_t sequence() const { return sequence_; }  // number of the current collective, from 1
   const Fingerprint& current() const { return current_; }
+  const Activity* activity() const { return policy_.activity; }
 
   // Starts the next collective: its phases will carry this fingerprint.
   void begin(Collective kind, uint64_t count, uint64_t where = 0);
@@ -55,19 +60,24 @@ class Rendezvous {
   void wait_all();
   void sync() { post(), wait_all(); }
   // Waits, with the same limit and the same ends, until `ready(peer)`: for progress that is counted elsewhere.
-  void wait_until(int peer, const std::function<bool(int)>& ready);
+  // `call` says which collective that is.
+  void wait_until(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call);
   // Throws PeerFailure when `theirs` is not what this rank does in collective number `sequence`.
   void check_agreement(uint64_t sequence, const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
+  // Throws PeerFailure when a rank aborted, for waits elsewhere; `call` is what this rank waits in.
+  void throw_if_aborted(const Call& call) const;
+  // The first call aborts, see there; throws PeerFailure.
+  [[noreturn]] void fail(const std::string& reason);
   // Ends the waits of all other ranks with this reason. The first call of any rank counts.
   void abort(std::string_view reason);
 
  private:
+  bool is_aborted() const;
+  [[noreturn]] void throw_aborted(const Call& call) const;
   bool has_posted(int peer) const;
-  void wait_slowly(int peer, const std::function<bool(int)>& ready);
+  void wait_slowly(int peer, const std::function<bool(int)>& ready, const std::function<Call(int)>& call);
   void check_agreement(int peer);
-  void throw_if_aborted() const;
-  [[noreturn]] void fail(const std::string& reason);
 
   std::vector<PhaseLine*> lines_;
   AbortNotice* notice_;

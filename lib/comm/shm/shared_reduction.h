@@ -14,43 +14,35 @@
 #include "comm/communicator.h"
 #include "comm/shm/background_sums.h"
 #include "comm/shm/rendezvous.h"
+#include "comm/shm/slice_sum.h"
 
 namespace lockstep {
 
-// One array of every rank at addresses of this process; all copies have the same size and alignment.
-struct SharedWindow {
-  std::vector<std::byte*> copies;  // by rank
-  size_t bytes = 0;
-  uint64_t id = 0;  // the same on all ranks, from 1
-};
-
-// The part of floats [first, first + count) of a window that `rank` sums: whole cache lines, so no two ranks write one.
-struct Slice {
-  size_t first = 0;
-  size_t count = 0;
-};
-Slice slice_of(size_t first, size_t count, int rank, int size);
-
 class SharedReduction {
  public:
-  static constexpr size_t slot_bytes = 16 << 10;      // arrays up to this size take the one-meeting path ...
-  static constexpr size_t direct_bytes = 1 << 10;     // ... those in a window only up to this size (measured)
-  static constexpr size_t staging_bytes = 512 << 10;  // what one round of a large array outside any window moves
+  static constexpr size_t slot_bytes = 16 << 10;    // arrays up to this size take the one-meeting path ...
+  static constexpr size_t direct_bytes = 1 << 10;   // ... those in a window only up to this size (measured)
+  static constexpr size_t staging_bytes = 1 << 20;  // what one round of a large array outside any window moves
 
   // Bytes of shared memory needed; zeroed, aligned to 128, mapped by all ranks and outliving them all.
   static size_t memory_bytes(int size);
-  SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy);
+  // beyond: what becomes of slices before they are shared; null: nothing. Outlives this object.
+  SharedReduction(std::byte* memory, int rank, int size, const WaitPolicy& policy, SliceReduction* beyond = nullptr);
 
-  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count);  // floats of the window, in place
-  void all_reduce_sum(std::span<float> values);                                 // anywhere
+  // Floats of the window, in place; `wire` as in Communicator::all_reduce_sum_in.
+  void all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire = WireFormat::fp32);
+  void all_reduce_sum(std::span<float> values, WireFormat wire = WireFormat::fp32);  // anywhere
   void all_reduce(std::span<double> values, ReduceOp op);
   void broadcast(std::span<std::byte> bytes, int root);
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine);
   void barrier();
+  // Returns when every rank is in this same call, which is not a collective of its own.
+  void agree(Collective kind, uint64_t count, uint64_t where);
 
   // all_reduce_sum of places in windows, while this rank goes on computing; see BackgroundSums.
   BackgroundSums& background() { return background_; }
 
+  Rendezvous& meeting() { return meeting_; }
   uint64_t sequence() const { return meeting_.sequence(); }
   void abort(std::string_view reason) { meeting_.abort(reason); }
 
@@ -58,13 +50,17 @@ class SharedReduction {
   std::byte* slot(int rank, int parity) const { return regions_[rank] + static_cast<size_t>(parity) * slot_bytes; }
   std::byte* staging(int rank) const { return staging_window_.copies[rank]; }
   void sum_small(std::span<float> values);
-  void sum_slices(const SharedWindow& window, size_t first, size_t count);
+  void sum_copied(std::span<float> values, WireFormat wire);
+  void sum_lent(std::span<float> values, size_t half, WireFormat wire);
+  void sum_slices(const SharedWindow& window, size_t first, size_t count, WireFormat wire);
 
   Rendezvous meeting_;
+  SliceSum slice_sum_;
   BackgroundSums background_;
   std::vector<std::byte*> regions_;
   SharedWindow staging_window_;
   std::vector<float*> arrays_;
+  std::vector<const double*> doubles_;
 };
 
 }  // namespace lockstep

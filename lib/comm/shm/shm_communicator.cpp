@@ -15,6 +15,11 @@ size_t control_bytes_per_rank(int size) {
   return (SharedReduction::memory_bytes(size) + ranks - 1) / ranks;
 }
 
+WaitPolicy watched(WaitPolicy policy, const Activity& activity) {
+  if (policy.activity == nullptr) policy.activity = &activity;
+  return policy;
+}
+
 }  // namespace
 
 ShmCommunicator::ShmCommunicator(MPI_Comm node, const ShmOptions& options)
@@ -24,11 +29,12 @@ ShmCommunicator::ShmCommunicator(MPI_Comm node, const ShmOptions& options)
       options_(options),
       exceptions_(std::uncaught_exceptions()),
       control_(node_.get(), control_bytes_per_rank(size_)),
-      reduction_(control_.data(), rank_, size_, options.wait),
+      reduction_(control_.data(), rank_, size_, watched(options.wait, activity()), options.beyond),
       windows_(std::make_shared<std::vector<SharedWindow>>()) {}
 
 ShmCommunicator::~ShmCommunicator() {
-  if (std::uncaught_exceptions() > exceptions_) reduction_.abort("stopped with an error");
+  if (std::uncaught_exceptions() > exceptions_)
+    reduction_.abort((options_.wait.activity == nullptr ? activity() : *options_.wait.activity).stopped());
 }
 
 Buffer ShmCommunicator::allocate(size_t bytes) {
@@ -36,6 +42,7 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
   if (std::any_of(asked.begin(), asked.end(), [&](const auto& theirs) { return theirs != asked.front(); }))
     throw_error("allocate: ranks ask for different sizes, this one for {} bytes", bytes);
   if (bytes == 0) return {};
+  ++windows_made_;
   std::shared_ptr<SharedSegment> segment;
   try {
     segment = std::make_shared<SharedSegment>(node_.get(), bytes);
@@ -44,7 +51,7 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
     if (rank_ == 0) log::warning("{}; gradients are copied into and out of shared memory instead", error.what());
     return Buffer::host(bytes);
   }
-  SharedWindow window{{}, bytes, ++windows_made_};
+  SharedWindow window{{}, bytes, windows_made_};
   for (int r = 0; r < size_; ++r) window.copies.push_back(segment->part(r));
   windows_->push_back(std::move(window));
   const auto release = [segment, windows = windows_, id = windows_made_](void*) {
@@ -66,20 +73,20 @@ size_t ShmCommunicator::offset_in(const SharedWindow& window, std::span<const fl
   return static_cast<size_t>(reinterpret_cast<const std::byte*>(values.data()) - window.copies[rank_]) / sizeof(float);
 }
 
-void ShmCommunicator::all_reduce_sum(std::span<float> values) {
+void ShmCommunicator::all_reduce_sum_in(WireFormat wire, std::span<float> values) {
   if (const SharedWindow* window = window_of(values)) {
-    reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size());
+    reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size(), wire);
   } else {
-    reduction_.all_reduce_sum(values);
+    reduction_.all_reduce_sum(values, wire);
   }
 }
 
 // An array in no window is in none on any rank (allocate is collective), so all ranks treat it alike.
-void ShmCommunicator::start_sum(std::span<float> values) {
+void ShmCommunicator::start_sum_in(WireFormat wire, std::span<float> values) {
   if (const SharedWindow* window = window_of(values)) {
-    reduction_.background().start(*window, offset_in(*window, values), values.size());
+    reduction_.background().start(*window, offset_in(*window, values), values.size(), wire);
   } else {
-    Communicator::start_sum(values);
+    defer_sum(wire, values);
   }
 }
 

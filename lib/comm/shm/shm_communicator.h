@@ -18,6 +18,7 @@ struct ShmOptions {
   WaitPolicy wait;
   // When /dev/shm has no room for an allocate(): private memory (all_reduce_sum then copies) and a warning, or Error.
   bool private_memory_if_full = false;
+  SliceReduction* beyond = nullptr;  // see there; outlives the communicator
 };
 
 class ShmCommunicator final : public Communicator {
@@ -31,8 +32,10 @@ class ShmCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   Buffer allocate(size_t bytes) override;
-  void all_reduce_sum(std::span<float> values) override;
-  void start_sum(std::span<float> values) override;
+  void all_reduce_sum(std::span<float> values) override { all_reduce_sum_in(WireFormat::fp32, values); }
+  void all_reduce_sum_in(WireFormat wire, std::span<float> values) override;
+  void start_sum(std::span<float> values) override { start_sum_in(WireFormat::fp32, values); }
+  void start_sum_in(WireFormat wire, std::span<float> values) override;
   void poll_sums() override { reduction_.background().poll(); }
   void finish_sums() override;
   void all_reduce(std::span<double> values, ReduceOp op) override { reduction_.all_reduce(values, op); }
@@ -41,6 +44,7 @@ class ShmCommunicator final : public Communicator {
     return reduction_.all_gather(mine);
   }
   void barrier() override { reduction_.barrier(); }
+  SharedReduction& reduction() { return reduction_; }
 
  private:
   const SharedWindow* window_of(std::span<const float> values) const;                 // null: in none

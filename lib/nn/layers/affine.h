@@ -37,6 +37,8 @@ class AffineLayer : public Layer {
   Binding bind(BindContext& context) override {
     backend_ = &context.backend;
     input_gradient_ = context.input_gradient;
+    weight_gradient_ = context.trains(0);
+    bias_gradient_ = spec_.bias && context.trains(1);
     plan_ = make_plan(context, relu_ ? Activation::relu : Activation::none);
     if (!context.stored) context.formats[0] = plan_->weight_format();
     output_type_ = plan_->output().dtype;
@@ -44,7 +46,7 @@ class AffineLayer : public Layer {
     return {.output = plan_->output(),
             .workspace_bytes = plan_->workspace_bytes(),
             .saved_bytes = plan_->saved_bytes(),
-            .backward_reads_input = true,
+            .backward_reads_input = weight_gradient_,
             .backward_reads_output = masks()};
   }
   void forward(const Io& io) override {
@@ -53,8 +55,9 @@ class AffineLayer : public Layer {
   }
   void backward(const Io& io) override {
     if (masks()) backend_->relu_mask(output_type_, output_count_, io.y, io.dy, io.dy);
-    plan_->backward_weights(io.x[0], io.dy, io.gradients[0], spec_.bias ? io.gradients[1] : nullptr, io.accumulate,
-                            io.workspace);
+    if (weight_gradient_ || bias_gradient_)
+      plan_->backward_weights(io.x[0], io.dy, io.gradients[0], spec_.bias ? io.gradients[1] : nullptr, io.accumulate,
+                              io.workspace);
     if (input_gradient_) plan_->backward_data(io.dy, io.parameters[0], io.dx[0], io.workspace);
   }
 
@@ -68,7 +71,7 @@ class AffineLayer : public Layer {
  private:
   bool masks() const { return relu_ && !premasked_; }
 
-  bool relu_ = false, premasked_ = false, input_gradient_ = true;
+  bool relu_ = false, premasked_ = false, input_gradient_ = true, weight_gradient_ = true, bias_gradient_ = true;
   Backend* backend_ = nullptr;
   std::unique_ptr<AffinePlan> plan_;
   DType output_type_ = DType::f32;

@@ -46,6 +46,7 @@ class Conv2dLayer final : public AffineLayer<Conv2dPlan> {
                                         .bias = spec_.bias,
                                         .activation = activation,
                                         .input_gradient = context.input_gradient,
+                                        .weight_gradient = context.trains(0),
                                         .phase = context.phase,
                                         .stored = context.stored,
                                         .weight_format = context.formats[0]});

@@ -26,6 +26,7 @@ class LinearLayer final : public AffineLayer<LinearPlan> {
                                         .bias = spec_.bias,
                                         .activation = activation,
                                         .input_gradient = context.input_gradient,
+                                        .weight_gradient = context.trains(0),
                                         .phase = context.phase,
                                         .stored = context.stored,
                                         .weight_format = context.formats[0]});

@@ -63,7 +63,8 @@ class BatchNormLayer final : public NormLayer {
                                                .eps = spec_.eps,
                                                .momentum = spec_.momentum,
                                                .affine = spec_.affine,
-                                               .phase = context.phase});
+                                               .phase = context.phase,
+                                               .across_ranks = context.across_ranks});
     } catch (const Error& error) {  // a batch of one value per channel: say which layer
       throw_error("{}: {}", where_, error.what());
     }
@@ -73,6 +74,8 @@ class BatchNormLayer final : public NormLayer {
     plan_->forward(io.f32_x(), weight(io), bias(io), io.buffers[0], io.buffers[1], io.buffers[2], io.f32_y(), io.saved);
   }
   void backward(const Io& io) override { run_backward(*plan_, io); }
+  void forward_empty(const Io& io) override { plan_->forward_empty(io.buffers[0], io.buffers[1], io.buffers[2]); }
+  void backward_empty(const Io&) override { plan_->backward_empty(); }
 
  private:
   std::unique_ptr<BatchNormPlan> plan_;

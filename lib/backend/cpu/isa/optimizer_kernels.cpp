@@ -54,6 +54,25 @@ void adam(const AdamScalars& s, size_t n, float* p, const float* g, float* m, fl
   (s.from_gradient ? adam_form<false, true> : adam_form<false, false>)(s, n, p, g, m, v, v_max);
 }
 
+template <bool from_gradient>
+void lamb_form(const LambDirection<Math, from_gradient> f, size_t n, const float* __restrict p,
+               const float* __restrict g, float* __restrict m, float* __restrict v, float* __restrict direction) {
+#pragma omp simd
+  for (size_t i = 0; i < n; ++i) {
+    float parameter = p[i], first = m[i], second = v[i], result = 0;
+    f(parameter, g[i], first, second, result);
+    m[i] = first;
+    v[i] = second;
+    direction[i] = result;
+  }
+}
+
+void lamb_direction(const LambScalars& s, size_t n, const float* p, const float* g, float* m, float* v,
+                    float* direction) {
+  if (s.from_gradient) return lamb_form(LambDirection<Math, true>{s}, n, p, g, m, v, direction);
+  lamb_form(LambDirection<Math, false>{s}, n, p, g, m, v, direction);
+}
+
 void adadelta(const AdadeltaScalars& s, size_t n, float* p, const float* g, float* square_avg, float* acc_delta) {
   if (s.decay) return run(AdadeltaUpdate<Math, true>{s}, n, p, g, square_avg, acc_delta);
   run(AdadeltaUpdate<Math, false>{s}, n, p, g, square_avg, acc_delta);
@@ -153,12 +172,18 @@ void fill(size_t n, float* x, float value) {
   for (size_t i = 0; i < n; ++i) x[i] = value;
 }
 
+void lerp(size_t n, float* __restrict x, const float* __restrict y, float weight) {
+#pragma omp simd
+  for (size_t i = 0; i < n; ++i) x[i] = Math::fma(weight, y[i] - x[i], x[i]);
+}
+
 }  // namespace
 
 extern const OptimizerKernels optimizer_kernels;
 const OptimizerKernels optimizer_kernels = {
     .sgd = sgd,
     .adam = adam,
+    .lamb_direction = lamb_direction,
     .adadelta = adadelta,
     .rmsprop = rmsprop,
     .adagrad = adagrad,
@@ -169,6 +194,7 @@ const OptimizerKernels optimizer_kernels = {
     .scale = scale,
     .clamp = clamp,
     .fill = fill,
+    .lerp = lerp,
 };
 
 }  // namespace lockstep::LOCKSTEP_ISA

@@ -16,12 +16,8 @@ template <int64_t R, int64_t V>
 inline __attribute__((always_inline)) void tile(const SmallGemm& g, int64_t row, int64_t col, Lanes last) {
   const Lanes all = first_lanes(kLanes);
   Vec sum[R][V];
-  for (int64_t v = 0; v < V; ++v) {
-    const Lanes lanes = v == V - 1 ? last : all;
-    const Vec bias = g.bias != nullptr ? load(g.bias + col + v * kLanes, lanes) : broadcast(0);
-    for (int64_t r = 0; r < R; ++r)
-      sum[r][v] = g.accumulate ? load(g.c + (row + r) * g.c_row + col + v * kLanes, lanes) : bias;
-  }
+  for (int64_t v = 0; v < V; ++v)
+    for (int64_t r = 0; r < R; ++r) sum[r][v] = broadcast(0);
   const float* a = g.a + row * g.a_row;
   const float* b = g.b + col;
   for (int64_t k = 0; k < g.depth; ++k, a += g.a_depth, b += g.b_row) {
@@ -32,10 +28,18 @@ inline __attribute__((always_inline)) void tile(const SmallGemm& g, int64_t row,
       for (int64_t v = 0; v < V; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
     }
   }
-  for (int64_t r = 0; r < R; ++r)
-    for (int64_t v = 0; v < V; ++v)
-      store(g.c + (row + r) * g.c_row + col + v * kLanes, v == V - 1 ? last : all,
-            g.relu ? relu(sum[r][v]) : sum[r][v]);
+  for (int64_t v = 0; v < V; ++v) {
+    const Lanes lanes = v == V - 1 ? last : all;
+    for (int64_t r = 0; r < R; ++r) {
+      float* c = g.c + (row + r) * g.c_row + col + v * kLanes;
+      if (g.accumulate) {
+        sum[r][v] = load(c, lanes) + sum[r][v];
+      } else if (g.bias != nullptr) {
+        sum[r][v] = sum[r][v] + load(g.bias + col + v * kLanes, lanes);
+      }
+      store(c, lanes, g.relu ? relu(sum[r][v]) : sum[r][v]);
+    }
+  }
 }
 
 template <int64_t V>

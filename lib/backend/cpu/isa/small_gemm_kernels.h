@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-// c[i][j] = relu?(initial + sum over k of a(i, k) * b[k][j]), initial: bias[j], or c[i][j] when accumulate, or zero.
+// c[i][j] = relu?(sum over k of a(i, k) * b[k][j] + start), start: bias[j], or c[i][j] when accumulate, or nothing. The
+// sum runs over k in order from zero, and start is added to the whole of it: in most cases PyTorch's bits.
 // Any size, no alignment, nothing is read or written outside the matrices.
 struct SmallGemm {
   int64_t rows = 0, cols = 0, depth = 0;

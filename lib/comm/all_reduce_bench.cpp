@@ -1,0 +1,155 @@
+#include "comm/all_reduce_bench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "comm/factory.h"
+#include "comm/shm/shared_segment.h"
+
+namespace lockstep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+void write(std::span<float> values, float base) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = base + 1e-3f * static_cast<float>(i & 1023);
+}
+
+uint32_t read(std::span<const float> values) {
+  uint32_t bits = 0;
+  for (const float& value : values) {
+    uint32_t word = 0;
+    std::memcpy(&word, &value, sizeof(word));
+    bits ^= word;
+  }
+  return bits;
+}
+
+struct Block {
+  double reduce_us, total_us;  // per call
+};
+
+// Of the slowest rank.
+Block time_block(MPI_Comm world, std::span<float> values, int calls, const std::function<void()>& reduce) {
+  static std::atomic<uint32_t> sink{0};  // keeps what is read alive
+  uint32_t bits = 0;
+  double block[2] = {};
+  mpi::check(MPI_Barrier(world), "MPI_Barrier");
+  const auto start = Clock::now();
+  for (int call = 0; call < calls; ++call) {
+    write(values, static_cast<float>(call));
+    const auto before = Clock::now();
+    reduce();
+    block[0] += us_since(before);
+    bits ^= read(values);
+  }
+  block[1] = us_since(start);
+  sink = sink ^ bits;
+  mpi::check(MPI_Allreduce(MPI_IN_PLACE, block, 2, MPI_DOUBLE, MPI_MAX, world), "MPI_Allreduce");
+  return {block[0] / calls, block[1] / calls};
+}
+
+}  // namespace
+
+struct AllReduceBench::Path {
+  std::string name;
+  std::shared_ptr<Communicator> communicator;  // none: MPI_Allreduce
+  bool window;                                 // the array lives in the communicator's memory
+};
+
+AllReduceBench::AllReduceBench(const MpiEnvironment& environment) : environment_(environment) {
+  constexpr double timeout_seconds = 120;
+  const auto make = [&](std::string_view kind) {
+    return std::shared_ptr<Communicator>(make_communicator(kind, environment_, timeout_seconds, nullptr));
+  };
+  paths_.push_back({"MPI_Allreduce", nullptr, false});
+  paths_.push_back({"mpi", make("mpi"), false});
+  const auto node = make(environment_.nodes() == 1 ? "shm" : "hierarchical");
+  if (node->name() == "mpi") return;  // ranks are placed so that it makes no sense
+  paths_.push_back({std::string(node->name()), node, true});
+  paths_.push_back({std::string(node->name()) + " private", node, false});
+}
+
+AllReduceBench::~AllReduceBench() = default;
+
+std::vector<AllReduceCost> AllReduceBench::measure(size_t bytes, int blocks) {
+  const int calls = bytes <= 65536 ? 200 : static_cast<int>(std::clamp<size_t>(20'000'000 / bytes, 1, 20));
+  if (blocks == 0) blocks = bytes <= 5'000'000 ? 41 : 11;
+  std::vector<Buffer> arrays;
+  for (const Path& path : paths_)
+    arrays.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));
+  const auto count = static_cast<int>(bytes / sizeof(float));
+  std::vector<std::vector<double>> latency(paths_.size()), marginal(paths_.size());
+  for (int block = -1; block < blocks; ++block) {
+    for (size_t p = 0; p < paths_.size(); ++p) {
+      const std::span<float> values = arrays[p].as<float>();
+      const auto reduce = [&] {
+        if (paths_[p].communicator != nullptr) return paths_[p].communicator->all_reduce_sum(values);
+        mpi::check(MPI_Allreduce(MPI_IN_PLACE, values.data(), count, MPI_FLOAT, MPI_SUM, environment_.world()),
+                   "MPI_Allreduce");
+      };
+      const Block with = time_block(environment_.world(), values, calls, reduce);
+      const Block without = time_block(environment_.world(), values, calls, [] {});
+      if (block < 0) continue;  // warms up
+      latency[p].push_back(with.reduce_us);
+      marginal[p].push_back(std::max(with.total_us - without.total_us, 1e-3));
+    }
+  }
+  std::vector<AllReduceCost> costs;
+  for (size_t p = 0; p < paths_.size(); ++p) {
+    const auto ratio = [&](const std::vector<std::vector<double>>& us) {
+      std::vector<double> ratios(us[p].size());
+      for (size_t i = 0; i < ratios.size(); ++i) ratios[i] = us[0][i] / us[p][i];
+      return median(ratios);
+    };
+    costs.push_back({paths_[p].name, median(latency[p]), median(marginal[p]), ratio(latency), ratio(marginal)});
+  }
+  return costs;
+}
+
+double core_round_trip_us(const MpiEnvironment& environment) {
+  if (environment.local_size() == 1) return 0;
+  constexpr uint64_t trips = 2000;
+  constexpr int blocks = 15;
+  const SharedSegment shared(environment.node(), 128);
+  std::atomic_ref<uint64_t> word(*reinterpret_cast<uint64_t*>(shared.part(0)));
+  const auto me = static_cast<uint64_t>(environment.local_rank());
+  std::vector<double> us;
+  for (int block = 0; block < blocks; ++block) {
+    mpi::check(MPI_Barrier(environment.node()), "MPI_Barrier");
+    const auto start = Clock::now();
+    const uint64_t first = static_cast<uint64_t>(block) * 2 * trips;
+    for (uint64_t turn = first + me; me < 2 && turn < first + 2 * trips; turn += 2) {
+      while (word.load(std::memory_order_acquire) != turn) {
+      }
+      word.store(turn + 1, std::memory_order_release);
+    }
+    us.push_back(us_since(start) / trips);
+  }
+  double middle = median(us);
+  mpi::check(MPI_Bcast(&middle, 1, MPI_DOUBLE, 0, environment.node()), "MPI_Bcast");
+  return middle;
+}
+
+double bus_gigabytes_per_second(size_t bytes, double us, int ranks) {
+  return static_cast<double>(bytes) / us * 1e-3 * 2 * (ranks - 1) / ranks;
+}
+
+}  // namespace lockstep

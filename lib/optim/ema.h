@@ -1,0 +1,50 @@
+// An exponential moving average of the weights, evaluated in their place: after every optimizer step
+//   average += (1 - decay) (weights - average),
+// starting from the weights at construction time, without bias correction (Polyak, Juditsky 1992, with a window). The
+// running statistics of batch norms are moving averages already and are evaluated as they are.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "backend/optimizer_ops.h"
+#include "core/buffer.h"
+
+namespace lockstep {
+
+class WeightAverage {
+ public:
+  // `weights`: the parameter arena, which outlives this. Throws Error: decay outside [0, 1).
+  WeightAverage(double decay, std::span<float> weights, const OptimizerOps& ops,
+                const std::function<Buffer(size_t bytes)>& allocate = Buffer::host);
+
+  void restart();  // from the weights as they are
+  void update();   // after an optimizer step; allocates nothing
+  // Exchanges average and weights; a second call exchanges them back.
+  void swap();
+  std::span<float> values() const { return average_.as<float>(); }
+
+ private:
+  double decay_;
+  std::span<float> weights_;
+  const OptimizerOps& ops_;
+  Buffer average_;
+};
+
+// The average stands in the weights' place while this lives. null: nothing happens.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(WeightAverage* average) : average_(average) {
+    if (average_ != nullptr) average_->swap();
+  }
+  ~AveragedWeights() {
+    if (average_ != nullptr) average_->swap();
+  }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  WeightAverage* average_;
+};
+
+}  // namespace lockstep
