@@ -9,6 +9,7 @@
 
 #include "backend/optimizer_ops.h"
 #include "core/buffer.h"
+#include "nn/parameter_store.h"
 
 namespace lockstep {
 
@@ -34,17 +35,19 @@ class WeightAverage {
 // The average stands in the weights' place while this lives. null: nothing happens.
 class AveragedWeights {
  public:
-  explicit AveragedWeights(WeightAverage* average) : average_(average) {
-    if (average_ != nullptr) average_->swap();
-  }
-  ~AveragedWeights() {
-    if (average_ != nullptr) average_->swap();
-  }
+  AveragedWeights(WeightAverage* average, ParameterStore& store) : average_(average), store_(store) { swap(); }
+  ~AveragedWeights() { swap(); }
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
+  void swap() {
+    if (average_ == nullptr) return;
+    average_->swap();
+    store_.values_changed();
+  }
   WeightAverage* average_;
+  ParameterStore& store_;  // whose weights these are
 };
 
 }  // namespace lockstep

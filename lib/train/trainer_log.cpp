@@ -107,7 +107,7 @@ void Trainer::evaluate(EpochResult& result) {
   communicator_.activity().evaluation(step_ - 1);
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync) statistics_->agree();
-  const AveragedWeights averaged(average_.get());
+  const AveragedWeights averaged(average_.get(), network_->store());
   const Metrics metrics = evaluator_->run();
   const double seconds = seconds_between(start, Clock::now());
   const Verdict verdict = judge_->judge(metrics, step_ - 1);

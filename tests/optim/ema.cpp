@@ -40,14 +40,17 @@ TEST_CASE("the average of the weights equals a plain loop in double") {
 TEST_CASE("the average stands in the weights' place for a while") {
   std::vector<float> weights{1, 2, 3};
   WeightAverage average(0.5, weights, kOps);
+  ParameterStore store;
+  const uint64_t version = store.version();
   weights = {3, 4, 5};
   average.update();
   {
-    const AveragedWeights averaged(&average);
+    const AveragedWeights averaged(&average, store);
+    CHECK(store.version() != version);  // copies of the weights are stale now
     CHECK(weights == std::vector<float>{2, 3, 4});
   }
   CHECK(weights == std::vector<float>{3, 4, 5});
-  { const AveragedWeights nothing(nullptr); }
+  { const AveragedWeights nothing(nullptr, store); }
   average.restart();
   CHECK_EQ(average.values()[0], 3.0f);
 }

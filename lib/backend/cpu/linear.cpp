@@ -73,7 +73,7 @@ class ReorderedLinear final : public LinearPlan {
   }
   void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                         void* workspace) override {
-    const float* inner_x = dw == nullptr ? nullptr : ordered(x, workspace);
+    const void* inner_x = dw == nullptr ? nullptr : ordered(x, workspace);
     plan_->backward_weights(inner_x, dy, dw, db, accumulate, rest(workspace));
   }
 
