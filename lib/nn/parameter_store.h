@@ -52,7 +52,7 @@ class ParameterStore {
   // Counts the occasions on which values may have changed, which is whenever a writable span of them was handed out (so
   // whoever writes takes the span anew). Plans that compute with converted copies of weights go by it.
   uint64_t version() const { return version_; }
-  void values_changed() { ++version_; }  // through a span taken earlier
+  void values_changed() { ++version_; }                                  // through a span taken earlier
   std::span<float> values() { return ++version_, values_.as<float>(); }  // whole arena, frozen parameters too
   std::span<const float> values() const { return values_.as<float>(); }
   std::span<float> trainable_values() { return values().first(gradients().size()); }
