@@ -79,10 +79,12 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
+  // trainer_build.cpp: before the first step.
   void build();
   void count_steps();
   void build_network();
   void build_on_parameters();
+  // trainer.cpp: the loop.
   EpochResult train_epoch(int64_t epoch, int64_t steps);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);

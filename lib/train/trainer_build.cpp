@@ -1,0 +1,130 @@
+// The trainer before its first step: data, counts, network, and what stands on its parameters. Whatever is wrong with a
+// config or a launch is found here, on all ranks alike.
+#include <algorithm>
+
+#include "comm/run_agreed.h"
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "dist/replica_check.h"
+#include "train/batch_norm_plan.h"
+#include "train/config_batch.h"
+#include "train/own_data.h"
+#include "train/plan_report.h"
+#include "train/trainer.h"
+#include "train/translate.h"
+
+namespace lockstep {
+
+Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log)
+    : config_(config),
+      backend_(backend),
+      communicator_(communicator),
+      log_(log),
+      fault_(communicator.rank()),
+      generator_(initial_seed(config, communicator.rank())),
+      plan_(DataPlanSpec{.samples = 1}) {
+  communicator_.activity().prepare(config.distributed.prepare_timeout);
+  run_agreed(communicator_, [&] { build(); });
+  run_agreed(communicator_, [&] { count_steps(); });
+  run_agreed(communicator_, [&] { build_network(); });
+  network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
+  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
+  run_agreed(communicator_, [&] { build_on_parameters(); });
+}
+
+Trainer::~Trainer() = default;
+
+// The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
+void Trainer::build() {
+  fault_.at_preparation();
+  train_data_ = make_dataset(config_, config_.data.train, communicator_.rank(), generator_);
+  if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
+  ranks_ = deal_virtual_ranks(config_.train.virtual_ranks, communicator_.rank(), communicator_.size());
+  pieces_.resize(static_cast<size_t>(ranks_.held));
+  tree_.resize(pieces_.size());
+  const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
+  batch_size_ = batch.batch_size;
+  arithmetic_ = batch.line();
+  loss_spec_ = loss_spec(config_.train);
+  mean_ = config_.train.reduction == "mean";
+  average_ranks_ = config_.distributed.average == "ranks";
+}
+
+// How many steps all ranks take: the ranks' own data sets may differ in size.
+void Trainer::count_steps() {
+  const std::vector<int64_t> own = own_sizes("data.train", *train_data_, communicator_);
+  if (val_data_) own_sizes("data.val", *val_data_, communicator_);
+  plan_ = DataPlan(data_plan_spec(config_, train_data_->size(), own, communicator_.size()));
+  if (plan_.epoch().empty_on_every_rank()) throw_error("{}", empty_loader_text(plan_));
+  if (plan_.epoch().empty_on_some_rank() && communicator_.rank() == 0) log::warning("{}", empty_loader_text(plan_));
+}
+
+void Trainer::build_network() {
+  const ModelSpec model = model_spec(config_);
+  const std::vector<BatchNormSite> norms = batch_norm_sites(model, train_data_->sample_shape());
+  const BatchNormPolicy policy = parse_batch_norm_policy(config_.distributed.batch_norm);
+  const bool across_ranks = policy == BatchNormPolicy::sync && communicator_.size() > 1 && !norms.empty();
+  if (const std::string text = one_value_text(plan_, norms, across_ranks); !text.empty()) throw_error("{}", text);
+  if (across_ranks) batch_statistics_ = std::make_unique<CommunicatorReducer>(communicator_);
+  network_ =
+      std::make_unique<Network>(model, train_data_->sample_shape(), backend_, batch_size_, frozen_parameters(config_),
+                                batch_statistics_.get(), activation_type(config_.train));
+}
+
+void Trainer::build_on_parameters() {
+  network_->initialize(generator_);
+  check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
+  if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
+  weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
+  SyncSettings sync = sync_settings(config_.distributed, ranks_);
+  if (batch_statistics_)
+    sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
+  synchronizer_ =
+      std::make_unique<GradientSynchronizer>(network_->store(), communicator_, backend_.optimizer_ops(), sync);
+  OptimizerSettings settings = resolve(optimizer_settings(config_));
+  const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
+  if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
+    arithmetic_ += ", " + scaling;
+  optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
+                              network_->store().gradients().size(), backend_.optimizer_ops());
+  learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
+  slices_ = parameter_slices(network_->store());
+  if (config_.log.noise_scale) {
+    check_noise_scale(config_, weight_per_sample_);
+    noise_scale_ = std::make_unique<NoiseScale>(communicator_, backend_.optimizer_ops(), ranks_.held);
+    synchronizer_->observe(noise_scale_.get());
+  }
+  if (config_.train.ema)
+    average_ =
+        std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
+  probes_ = make_probes(config_.log.watch, network_->store());
+
+  // Every rank draws from its own samples (per_rank data), or from its share of the common list.
+  DataPlanSpec spec = plan_.spec();
+  const bool own = train_data_->per_rank();
+  if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
+  order_ =
+      std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
+  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
+                                          [this] { return order_->next(); });
+  if (val_data_) {
+    evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
+                                             config_.eval.batch_size, config_.eval.metrics);
+    judge_ = std::make_unique<ValidationJudge>(config_, evaluator_->metrics(), communicator_);
+  }
+  statistics_ = std::make_unique<RunningStatistics>(parse_batch_norm_policy(config_.distributed.batch_norm),
+                                                    network_->store(), ranks_, communicator_);
+  const int64_t most_rows =
+      std::min(plan_.epoch().window_size(0) * batch_size_, plan_.epoch().rank_samples(ranks_.first));
+  nonfinite_ = std::make_unique<NonfinitePolicy>(config_.train.on_nonfinite, network_->store(), statistics_->all(),
+                                                 communicator_, static_cast<size_t>(most_rows * ranks_.held));
+  loss_scaling_ =
+      std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
+  // With loss scaling a gradient that overflows is no accident: only losses are watched.
+  if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
+  bound_.reserve(64);
+  bound(batch_size_);
+}
+
+}  // namespace lockstep
