@@ -50,7 +50,7 @@ void check_first_steps(const std::string& config, const nlohmann::json& referenc
   }
 }
 
-// Against one float32 run of somebody else, a single evaluation may stray (a step whose ReLU flipped) and come back;
+// Float32 paths part for a while: a single evaluation may stray (a step whose ReLU flipped) and come back;
 // the median over the epoch's evaluations may not.
 struct EpochTolerance {
   double train_loss, test_loss, median_test_loss;
@@ -83,10 +83,13 @@ void check_epoch(const std::string& config, const Split& split, const nlohmann::
   CHECK(strays[strays.size() / 2] <= tolerance.median_test_loss);
 }
 
+// Seen as 8 x 1 x 4 with the tree's order of sums: step 600 strays by 2.06e-3, step 800 is back at 8e-5, the median is
+// 3.8e-4. PyTorch's two float32 runs stray by 1.57e-3 and 6e-4 at most, their medians are 5e-4 and 2.5e-4. So a single
+// evaluation may stray by twice what was seen, and the median, which shows a wrong average, is held at 1e-3.
 void mnist_epoch(const Split& split) {
   check_epoch("configs/articles/004_mnist.yaml", split,
               golden("mnist_curve.json")["mnist"][0]["reference_float64_full_epoch"],
-              {.train_loss = 1.5e-2, .test_loss = 2e-3, .median_test_loss = 2e-3, .correct = 12});
+              {.train_loss = 1.5e-2, .test_loss = 4e-3, .median_test_loss = 1e-3, .correct = 12});
 }
 
 bool fashion_is_missing() {
