@@ -28,18 +28,21 @@ inline __attribute__((always_inline)) void tile(const SmallGemm& g, int64_t row,
       for (int64_t v = 0; v < V; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
     }
   }
-  for (int64_t v = 0; v < V; ++v) {
-    const Lanes lanes = v == V - 1 ? last : all;
-    for (int64_t r = 0; r < R; ++r) {
-      float* c = g.c + (row + r) * g.c_row + col + v * kLanes;
-      if (g.accumulate) {
-        sum[r][v] = load(c, lanes) + sum[r][v];
-      } else if (g.bias != nullptr) {
-        sum[r][v] = sum[r][v] + load(g.bias + col + v * kLanes, lanes);
-      }
-      store(c, lanes, g.relu ? relu(sum[r][v]) : sum[r][v]);
+  // Decided outside the loops, or the sums would leave their registers.
+  if (g.accumulate) {
+    for (int64_t r = 0; r < R; ++r)
+      for (int64_t v = 0; v < V; ++v)
+        sum[r][v] = load(g.c + (row + r) * g.c_row + col + v * kLanes, v == V - 1 ? last : all) + sum[r][v];
+  } else if (g.bias != nullptr) {
+    for (int64_t v = 0; v < V; ++v) {
+      const Vec bias = load(g.bias + col + v * kLanes, v == V - 1 ? last : all);
+      for (int64_t r = 0; r < R; ++r) sum[r][v] = sum[r][v] + bias;
     }
   }
+  for (int64_t r = 0; r < R; ++r)
+    for (int64_t v = 0; v < V; ++v)
+      store(g.c + (row + r) * g.c_row + col + v * kLanes, v == V - 1 ? last : all,
+            g.relu ? relu(sum[r][v]) : sum[r][v]);
 }
 
 template <int64_t V>
