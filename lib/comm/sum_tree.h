@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <span>
 
 namespace lockstep {
 
@@ -25,6 +26,12 @@ constexpr auto tree_reduce(int first, int last, const Leaf& leaf, const Combine&
 template <class Leaf>
 constexpr auto tree_sum(int leaves, const Leaf& leaf) -> decltype(leaf(0)) {
   return tree_reduce(0, leaves, leaf, [](const auto& left, const auto& right) { return left + right; });
+}
+
+// The same of values at hand; 0 for none.
+constexpr double tree_sum(std::span<const double> values) {
+  if (values.empty()) return 0;
+  return tree_sum(static_cast<int>(values.size()), [&](int i) { return values[static_cast<size_t>(i)]; });
 }
 
 }  // namespace lockstep

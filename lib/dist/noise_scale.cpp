@@ -4,15 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "dist/virtual_ranks.h"
+#include "comm/sum_tree.h"
 
 namespace lockstep {
 
 constexpr double kDecay = 0.9;  // of the moving averages; the first steps are averaged evenly
 
 NoiseScale::NoiseScale(Communicator& communicator, const OptimizerOps& ops, int64_t windows)
-    : communicator_(communicator), ops_(ops), tree_(static_cast<size_t>(windows)) {
-  windows_.reserve(tree_.size());
+    : communicator_(communicator), ops_(ops) {
+  windows_.reserve(static_cast<size_t>(windows));
 }
 
 void NoiseScale::begin_step(bool measured) {
@@ -43,8 +43,10 @@ const NoiseEstimate& NoiseScale::add(double own_square, int64_t own_samples, dou
 
 // In the tree's order, for equal bits whatever ranks stand for how many virtual ones.
 double NoiseScale::sum_of_windows(double (*term)(const Window&)) {
-  std::ranges::transform(windows_, tree_.begin(), [&](const Window& w) { return w.samples > 0 ? term(w) : 0.0; });
-  return tree_sum(tree_);
+  return tree_sum(static_cast<int>(windows_.size()), [&](int i) {
+    const Window& w = windows_[static_cast<size_t>(i)];
+    return w.samples > 0 ? term(w) : 0.0;
+  });
 }
 
 const NoiseEstimate& NoiseScale::estimate(double own_factor, double square, int64_t samples) {

@@ -56,7 +56,6 @@ class NoiseScale final : public BucketObserver {
   bool measured_step_ = false;
   double own_square_ = 0;  // of the current window
   std::vector<Window> windows_;
-  std::vector<double> tree_;  // scratch
   NoiseEstimate last_;
   double trace_ = 0, gradient_square_ = 0;  // moving averages
   int64_t measured_ = 0;

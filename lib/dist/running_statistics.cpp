@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/sum_tree.h"
 #include "dist/replica_check.h"
 
 namespace lockstep {

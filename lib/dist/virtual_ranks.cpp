@@ -17,11 +17,4 @@ VirtualRanks deal_virtual_ranks(std::optional<int64_t> wanted, int rank, int siz
   return {.count = *wanted, .first = rank * held, .held = held};
 }
 
-double tree_sum(std::span<double> values) {
-  for (size_t step = 1; step < values.size(); step *= 2) {
-    for (size_t i = 0; i + step < values.size(); i += 2 * step) values[i] += values[i + step];
-  }
-  return values.empty() ? 0 : values[0];
-}
-
 }  // namespace lockstep

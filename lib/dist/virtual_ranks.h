@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 namespace lockstep {
 
@@ -20,8 +19,5 @@ struct VirtualRanks {
 
 // wanted: train.virtual_ranks, empty for one each. Throws Error unless it is a power of two that `size` divides.
 VirtualRanks deal_virtual_ranks(std::optional<int64_t> wanted, int rank, int size);
-
-// The sum of a power of two of values in the tree's order: neighbours first, then pairs, then fours. Overwrites them.
-double tree_sum(std::span<double> values);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/sum_tree.h"
 #include "core/counter_rng.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
@@ -138,8 +139,8 @@ void Trainer::window(int64_t piece, int64_t step_in_epoch) {
 
 LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {
   const auto sum = [&](double LossSums::*member) {
-    std::ranges::transform(pieces_, tree_.begin(), [&](const Piece& piece) { return piece.*sums.*member; });
-    return tree_sum(tree_);
+    return tree_sum(static_cast<int>(ranks_.held),
+                    [&](int piece) { return pieces_[static_cast<size_t>(piece)].*sums.*member; });
   };
   return {.loss = sum(&LossSums::loss), .weight = sum(&LossSums::weight)};
 }

@@ -146,7 +146,6 @@ class Trainer {
   bool evaluated_ = false;
   bool stopped_ = false;  // early, on all ranks after the same step
   std::vector<Piece> pieces_;
-  std::vector<double> tree_;  // scratch of sum_of_pieces
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;

@@ -42,7 +42,6 @@ void Trainer::build() {
   if (config_.data.val) val_data_ = make_dataset(config_, *config_.data.val, communicator_.rank(), generator_);
   ranks_ = deal_virtual_ranks(config_.train.virtual_ranks, communicator_.rank(), communicator_.size());
   pieces_.resize(static_cast<size_t>(ranks_.held));
-  tree_.resize(pieces_.size());
   const BatchArithmetic batch = resolve_batch(config_.train, communicator_.size());
   batch_size_ = batch.batch_size;
   arithmetic_ = batch.line();

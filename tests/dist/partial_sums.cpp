@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/optimizer_ops.h"
+#include "comm/sum_tree.h"
 #include "core/error.h"
 #include "dist/virtual_ranks.h"
 
