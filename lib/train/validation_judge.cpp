@@ -35,6 +35,20 @@ ValidationJudge::ValidationJudge(const Config& config, const std::vector<std::un
   check_watched("eval.best", best_.best().metric, metrics);
 }
 
+State ValidationJudge::state() const {
+  State state;
+  state.set("metric", best().metric);
+  state.set("value", best().value);
+  state.set("step", best().step);
+  if (stopping_) state.add("stopping", stopping_->state());
+  return state;
+}
+
+void ValidationJudge::restore(const State& state) {
+  if (state.text("metric") == best().metric) best_.set(state.real("value"), state.integer("step"));
+  if (const State part = state.part("stopping"); stopping_ && !part.values().empty()) stopping_->restore(part);
+}
+
 Verdict ValidationJudge::judge(const Metrics& metrics, int64_t step) {
   const double candidate = number(metrics, best_.best().metric);
   std::byte word{0};
