@@ -32,8 +32,9 @@ TEST_CASE("checkpoints are off unless asked for") {
 
 TEST_CASE("the section checkpoint") {
   const CheckpointConfig on =
-      parse("checkpoint: {every: 500 steps, keep: 1, keep_every: 2000, keep_best: false, on_error: warn, "
-            "background: false}\n")
+      parse(
+          "checkpoint: {every: 500 steps, keep: 1, keep_every: 2000, keep_best: false, on_error: warn, "
+          "background: false}\n")
           .checkpoint;
   CHECK_EQ(on.every, Period{Period::Kind::steps, 500});
   CHECK_EQ(on.keep, 1);
@@ -42,9 +43,10 @@ TEST_CASE("the section checkpoint") {
   CHECK_EQ(on.on_error, "warn");
   CHECK_FALSE(on.background);
   CHECK_EQ(parse("checkpoint: 2 epochs\n").checkpoint.every, Period{Period::Kind::epochs, 2});
-  CHECK_EQ(refusal("checkpoint: {every: 500}\n"),
-           "config.yaml:3:21: checkpoint.every: expected 'N epochs', 'N steps' or never, found '500'; write '500 "
-           "epochs' or '500 steps'");
+  CHECK_EQ(parse("checkpoint: {every: 500}\n").checkpoint.every, Period{Period::Kind::steps, 500});
+  CHECK_EQ(refusal("checkpoint: {every: 0}\n"),
+           "config.yaml:3:21: checkpoint.every: expected 'N epochs', 'N steps' or never, found '0'; write '0 "
+           "epochs' or '0 steps'");
   CHECK_EQ(refusal("checkpoint: {keep: 0}\n"),
            "config.yaml:3:20: checkpoint.keep: 0 is out of range; expected an integer 1 <= x <= 1048576");
   CHECK_EQ(refusal("checkpoint: {on_error: ignore}\n"),
@@ -63,7 +65,8 @@ TEST_CASE("weights to start from") {
   CHECK(file.strict);
   CHECK_EQ(file.where, "config.yaml:1:43");
   const InitFromConfig mapped =
-      with_init("{file: runs/a, strict: false, rename: {'*.gamma': a, module.*: '*', 'fc.*': null, \"a b\": c}}").init_from;
+      with_init("{file: runs/a, strict: false, rename: {'*.gamma': a, module.*: '*', 'fc.*': null, \"a b\": c}}")
+          .init_from;
   CHECK_FALSE(mapped.strict);
   CHECK_EQ(mapped.rename, TextPairs{{"*.gamma", "a"}, {"module.*", "*"}, {"fc.*", ""}, {"a b", "c"}});
 }
