@@ -23,6 +23,7 @@ namespace {
 struct Options {
   std::string file;
   std::vector<std::string> set;
+  ResumeRequest resume;
   bool dry_run = false, quiet = false;
 };
 
@@ -58,13 +59,14 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   run_agreed(*communicator, [&] {
     log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run);
   });
-  trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log);
+  trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log, options.resume);
   if (options.dry_run) {
-    log::info("dry run: {} steps would follow; {}", trainer->plan().total_steps(), trainer->arithmetic());
+    log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
+              trainer->arithmetic());
     return kSuccess;
   }
   const RunResult result = trainer->run();
-  log::info("{}", summary_table(result));
+  if (!result.epochs.empty()) log::info("{}", summary_table(result));
   return kSuccess;
 }
 
@@ -75,6 +77,12 @@ Command add_train(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("train", "Train on the ranks that mpirun or srun started");
   command->add_option("CONFIG", options->file, "YAML file")->required();
   command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
+  command->add_option("--resume", options->resume.from,
+                      "Go on from a checkpoint: auto for the newest of run.dir (a new run where there is none), or a path");
+  command->add_flag("--allow-batch-change", options->resume.allow_batch_change,
+                    "Resume with another global batch than the checkpoint's run had");
+  command->add_flag("--overwrite", options->resume.overwrite,
+                    "Start anew in a run.dir with checkpoints, which are removed");
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
   return [options]() -> int {

@@ -8,6 +8,16 @@
 namespace lockstep {
 namespace {
 
+// Its keys are not all of one struct: the table is of the whole Config.
+Key model_section() {
+  Key result = section("model", &Config::model, model_schema, "The network.");
+  result.read = [](const YamlNode& node, const std::string& path, void* object) {
+    read_map(model_schema(), node, path, object);
+  };
+  result.child_object = [](const void* object) { return object; };
+  return std::move(result).must().also({"network", "architecture"});
+}
+
 template <class S>
 Schema make(std::string doc, std::vector<Key> keys) {
   Schema schema;
@@ -78,11 +88,7 @@ const Schema& eval_schema() {
          key("metrics", &S::metrics, metrics,
              "What is computed beside the loss, see metrics.md; empty: the accuracy where the targets are classes.")
              .by_default("[loss, accuracy], [loss] for real values")
-             .also({"metric"}),
-         key("best", &S::best, one_of(watchable_metrics()),
-             "The number by which the best model of the run is chosen, of eval.metrics; null: the one of "
-             "train.early_stopping, else val.loss.")
-             .also({"monitor"})});
+             .also({"metric"})});
     made.finish = [](void* object, const MapView& view) {
       auto names = static_cast<S*>(object)->metrics;
       std::ranges::sort(names);
@@ -178,8 +184,7 @@ const Schema& root_schema() {
   using S = Config;
   static const Schema schema =
       make<S>("One map of sections.",
-              {section("run", &S::run, run_schema, "The run as a whole."),
-               section("model", &S::model, model_schema, "The network.").must().also({"network", "architecture"}),
+              {section("run", &S::run, run_schema, "The run as a whole."), model_section(),
                section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
                section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
                section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
@@ -187,6 +192,8 @@ const Schema& root_schema() {
                section("schedule", &S::schedule, schedule_schema, "The learning rate over time.")
                    .also({"scheduler", "lr_scheduler", "lr_schedule"}),
                section("eval", &S::eval, eval_schema, "Evaluation.").also({"evaluation"}),
+               section("checkpoint", &S::checkpoint, checkpoint_schema, "What is saved, and when.")
+                   .also({"checkpoints", "checkpointing", "save"}),
                section("log", &S::log, log_schema, "Output.").also({"logging"}),
                section("distributed", &S::distributed, distributed_schema, "The ranks.").also({"parallel", "ddp"}),
                section("device", &S::device, device_schema, "The device.")});

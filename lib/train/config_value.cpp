@@ -137,6 +137,21 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
   for (size_t i = 0; i < 2; ++i) read_value(node.items[i], path + "." + std::to_string(i), rule, value[i]);
 }
 
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, TextPairs& value) {
+  constexpr size_t kMost = 4096;
+  if (node.kind != YamlNode::Kind::map)
+    fail_value(node, path, fmt::format("expected a map {{name: name}}, found {}", node.describe()));
+  if (node.items.size() > kMost) fail_value(node, path, fmt::format("expected {} names at most", kMost));
+  value.clear();
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    std::string text;
+    if (node.items[i].kind != YamlNode::Kind::null) {
+      read_value(node.items[i], path + "." + printable(node.keys[i].text), rule, text);
+    }
+    value.emplace_back(node.keys[i].text, text);
+  }
+}
+
 std::string print_value(bool value) { return value ? "true" : "false"; }
 std::string print_value(int64_t value) { return fmt::format("{}", value); }
 std::string print_value(uint64_t value) { return fmt::format("{}", value); }
@@ -146,6 +161,12 @@ std::string print_value(const Period& value) { return value.str(); }
 std::string print_value(const Duration& value) { return print_number(value.seconds); }
 std::string print_value(const std::array<int64_t, 2>& value) {
   return value[0] == value[1] ? fmt::format("{}", value[0]) : fmt::format("[{}, {}]", value[0], value[1]);
+}
+std::string print_value(const TextPairs& value) {
+  std::string text = "{";
+  for (const auto& [from, to] : value)
+    text += (text.size() > 1 ? ", " : "") + print_text(from) + ": " + (to.empty() ? "null" : print_text(to));
+  return text + "}";
 }
 
 }  // namespace lockstep

@@ -16,21 +16,25 @@
 
 namespace lockstep {
 
-Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log)
+Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
+                 const ResumeRequest& resume)
     : config_(config),
       backend_(backend),
       communicator_(communicator),
       log_(log),
       fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
-      plan_(DataPlanSpec{.samples = 1}) {
+      plan_(DataPlanSpec{.samples = 1}),
+      epoch_plan_(plan_.epoch()) {
   communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
+  const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
+  if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
 }
 
 Trainer::~Trainer() = default;
@@ -73,6 +77,7 @@ void Trainer::build_network() {
 
 void Trainer::build_on_parameters() {
   network_->initialize(generator_);
+  initial_words_ = generator_.words();
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
@@ -87,7 +92,7 @@ void Trainer::build_on_parameters() {
     arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().gradients().size(), backend_.optimizer_ops());
-  learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
+  learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());
   if (config_.log.noise_scale) {
     check_noise_scale(config_, weight_per_sample_);
