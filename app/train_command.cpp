@@ -77,14 +77,18 @@ Command add_train(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("train", "Train on the ranks that mpirun or srun started");
   command->add_option("CONFIG", options->file, "YAML file")->required();
   command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
-  command->add_option("--resume", options->resume.from,
-                      "Go on from a checkpoint: auto for the newest of run.dir (a new run where there is none), or a path");
+  command->add_option(
+      "--resume", options->resume.from,
+      "Go on from a checkpoint: auto for the newest of run.dir (a new run where there is none), or a path");
   command->add_flag("--allow-batch-change", options->resume.allow_batch_change,
                     "Resume with another global batch than the checkpoint's run had");
   command->add_flag("--overwrite", options->resume.overwrite,
                     "Start anew in a run.dir with checkpoints, which are removed");
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
+  command->footer(
+      "Exit code: 0 trained to the end, 1 failed, 2 wrong input, 75 asked to end (a signal, run.max_time, Slurm's time "
+      "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
     keep_large_blocks();
     MpiEnvironment mpi;

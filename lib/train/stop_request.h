@@ -14,9 +14,10 @@
 namespace lockstep {
 
 struct StopSources {
-  std::function<double()> now;                      // seconds, of this rank's clock
-  std::function<int()> signal;                      // the signal that this rank got, 0: none yet; null: none is watched
-  std::optional<double> max_time_at, slurm_end_at;  // of now(); those of rank 0 count
+  std::function<double()> now;              // seconds, of this rank's clock
+  std::function<int()> signal = {};         // the signal that this rank got, 0: none yet; null: none is watched
+  std::optional<double> max_time_at = {};   // of now(); that of rank 0 counts
+  std::optional<double> slurm_end_at = {};  // the same
 };
 
 // Made for a config. SIGTERM and the like are caught as long as the result (or a copy) lives. Asks Slurm on rank 0, and

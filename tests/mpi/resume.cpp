@@ -182,7 +182,8 @@ TEST_CASE("resume: batch norm's running statistics") {
 }
 
 TEST_CASE("resume: a layer that draws from PyTorch's generator") {
-  check_resumes("model: {layers: [{linear: 12}, {dropout: {p: 0.3, torch_stream: true}}, {linear: 3}]}\n"
-                "data: {train: {kind: synthetic, name: random, samples: 47, shape: [7], classes: 3, seed: 5}}\n",
-                {});
+  check_resumes(
+      "model: {layers: [{linear: 12}, {dropout: {p: 0.3, torch_stream: true}}, {linear: 3}]}\n"
+      "data: {train: {kind: synthetic, name: random, samples: 47, shape: [7], classes: 3, seed: 5}}\n",
+      {});
 }

@@ -108,7 +108,8 @@ TEST_CASE("headers that are no header") {
   CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})"), "a number where none belongs"));
   CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})"), "the number 1.0"));
   CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})"), "the size -1"));
-  CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})"), "a list where none belongs"));
+  CHECK(
+      has(header_refusal(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})"), "a list where none belongs"));
   CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})"), "data_offsets with 1 numbers"));
   CHECK(has(header_refusal(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,4]}})"), "more than 2 numbers"));
 }
