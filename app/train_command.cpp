@@ -86,6 +86,9 @@ Command add_train(CLI::App& parent) {
                     "Start anew in a run.dir with checkpoints, which are removed");
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
+  command->footer(
+      "Exit code: 0 trained to the end, 1 failed, 2 wrong input, 75 asked to end (a signal, run.max_time, Slurm's time "
+      "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
     keep_large_blocks();
     MpiEnvironment mpi;

@@ -14,10 +14,21 @@
 
 namespace lockstep {
 
+// "90", "1h30m", "2d": a length of time.
+struct Duration {
+  double seconds = 0;
+  bool operator==(const Duration& other) const = default;
+};
+
 struct RunConfig {
   std::string dir = "runs/default";  // everything a run writes lies below this
   uint64_t seed = 42;                // initialisation, dropout; `manual_seed` of a PyTorch script
   bool seed_per_rank = false;        // initialise rank r from seed + r (the broadcast makes them equal again)
+  // What ends the run early, see stop_request.h.
+  std::vector<std::string> stop_signals{"SIGTERM", "SIGUSR1"};
+  std::optional<Duration> max_time;  // since the start of the program
+  Duration time_margin{60};          // before Slurm's time limit
+  bool requeue = false;              // then puts the Slurm job back into the queue
 };
 
 // One data set. kind: idx | csv | npy | synthetic | toy

@@ -1,6 +1,7 @@
 // The sections run, sampler, eval, log, distributed and device, and the table of sections itself.
 #include <algorithm>
 
+#include "core/stop_signals.h"
 #include "train/config_keys.h"
 #include "train/metrics/table.h"
 
@@ -30,6 +31,9 @@ Schema make(std::string doc, std::vector<Key> keys) {
 
 const Schema& run_schema() {
   using S = RunConfig;
+  constexpr double kLongest = 1e9;  // 30 years
+  Rule time_above_zero = above(0);
+  time_above_zero.high = kLongest;
   static const Schema schema =
       make<S>("The run as a whole.",
               {key("dir", &S::dir, anything(), "Everything the run writes lies below this directory.")
@@ -37,7 +41,16 @@ const Schema& run_schema() {
                key("seed", &S::seed, anything(), "Seed of initialisation and dropout, as torch.manual_seed.")
                    .also({"random_seed", "manual_seed"}),
                key("seed_per_rank", &S::seed_per_rank, anything(),
-                   "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal.")});
+                   "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal."),
+               key("stop_signals", &S::stop_signals, one_of(stop_signal_names()),
+                   "Signals that, sent to any rank, end the run after its step, saved: exit code 75. []: none."),
+               key("max_time", &S::max_time, time_above_zero,
+                   "Ends the run, saved, this long after its start: seconds, or as 1h30m. null: never.")
+                   .also({"max_duration", "time_limit", "walltime"}),
+               key("time_margin", &S::time_margin, between(0, kLongest),
+                   "Ends the run, saved, this long before the time limit of its Slurm job."),
+               key("requeue", &S::requeue, anything(),
+                   "A run that ended because it was asked to puts its Slurm job back into the queue.")});
   return schema;
 }
 

@@ -36,6 +36,7 @@ merge key `<<`, and a second document. Anchors and aliases (`&name`, `*name`) co
 | text | anything, plain or quoted: `yes`, `1e-3` and `"1e-3"` are texts where a text is expected | empty text, line ends and control characters |
 | integer or [height, width] | `2`, `[2, 3]` | |
 | list | `[a, b]` or a line per `- item` | a single value |
+| duration | seconds as a number, or with units, largest first: `90`, `1h30m`, `1.5h`, `2d` | `1:30:00`, `5 m`, `30m1h` |
 | period | `1 epoch`, `2 epochs`, `200 steps`, `never` | `200`, `0 steps` |
 
 Quotes make a text: a quoted number or boolean is an error. `null` (or `~`) is the same as leaving the key out, where a

@@ -118,6 +118,15 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
   value = {epochs ? Period::Kind::epochs : Period::Kind::steps, n};
 }
 
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Duration& value) {
+  const std::string& text = plain_text(node, path, "a duration");
+  const std::string error = parse_duration(text, value.seconds);
+  if (!error.empty()) fail_value(node, path, error);
+  if (!rule.contains(value.seconds))
+    fail_value(node, path,
+               fmt::format("{} is out of range; expected a duration {} seconds", printable(text), rule.describe()));
+}
+
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::array<int64_t, 2>& value) {
   if (node.kind != YamlNode::Kind::list) {
     int64_t both = 0;
@@ -153,6 +162,7 @@ std::string print_value(uint64_t value) { return fmt::format("{}", value); }
 std::string print_value(double value) { return print_number(value); }
 std::string print_value(const std::string& value) { return print_text(value); }
 std::string print_value(const Period& value) { return value.str(); }
+std::string print_value(const Duration& value) { return print_number(value.seconds); }
 std::string print_value(const std::array<int64_t, 2>& value) {
   return value[0] == value[1] ? fmt::format("{}", value[0]) : fmt::format("[{}, {}]", value[0], value[1]);
 }

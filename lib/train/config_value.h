@@ -22,6 +22,7 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, double& value);
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::string& value);
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Period& value);
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Duration& value);  // rule: of seconds
 // n or [height, width]
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::array<int64_t, 2>& value);
 // {from: to, ...}, in the order of the file; null is the empty text.
@@ -34,6 +35,7 @@ std::string print_value(uint64_t value);
 std::string print_value(double value);
 std::string print_value(const std::string& value);
 std::string print_value(const Period& value);
+std::string print_value(const Duration& value);
 std::string print_value(const std::array<int64_t, 2>& value);
 std::string print_value(const TextPairs& value);
 
@@ -43,6 +45,7 @@ inline std::string type_name(const uint64_t&) { return "integer"; }
 inline std::string type_name(const double&) { return "number"; }
 inline std::string type_name(const std::string&) { return "text"; }
 inline std::string type_name(const Period&) { return "period"; }
+inline std::string type_name(const Duration&) { return "duration"; }
 inline std::string type_name(const TextPairs&) { return "map of texts"; }
 inline std::string type_name(const std::array<int64_t, 2>&) { return "integer or [height, width]"; }
 
