@@ -69,8 +69,9 @@ std::vector<std::string> settings(const std::string& yaml) {
   std::vector<std::string> lines, path;
   for (size_t begin = 0; begin < yaml.size();) {
     const size_t end = std::min(yaml.find('\n', begin), yaml.size());
-    const std::string line = yaml.substr(begin, end - begin);
+    std::string line = yaml.substr(begin, end - begin);
     begin = end + 1;
+    line.erase(std::min(line.find("  # "), line.size()));  // what the key means
     const size_t indent = line.find_first_not_of(' ');
     if (indent == std::string::npos) continue;
     path.resize(std::min(path.size(), indent / 2));

@@ -91,7 +91,7 @@ State Trainer::replicated_state() const {
   state.set("accumulate", plan_.spec().accumulate);
   state.set("global_batch", plan_.epoch().global_batch());
   state.set("log_events", log_.events());
-  state.set("build", build_info());
+  state.set("build", build_info() + ", " + backend_.libraries());
   state.set("optimizer.kind", optimizer_->settings().kind);
   state.set("optimizer.steps", optimizer_->step_count());
   state.add("schedule", learning_rate_->state());
