@@ -13,7 +13,8 @@ const Schema& checkpoint_schema() {
     made.scalar_key = "every";
     made.defaults = std::make_shared<S>();
     made.keys = {
-        key("every", &S::every, anything(), "How often: 'N epochs', 'N steps' or never; and at the end of the run.")
+        key("every", &S::every, anything().bare_steps(),
+            "How often: 'N epochs', 'N steps' or N for short, or never; otherwise at the end of the run, too.")
             .also({"interval", "frequency", "save_every", "save_steps"}),
         key("keep", &S::keep, between(1, 1 << 20), "How many are kept, the newest.")
             .also({"keep_last", "save_total_limit", "max_to_keep"}),

@@ -91,7 +91,7 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
   value = node.text;
 }
 
-void read_value(const YamlNode& node, const std::string& path, const Rule&, Period& value) {
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Period& value) {
   constexpr const char* kForm = "'N epochs', 'N steps' or never";
   const std::string text = node.kind == YamlNode::Kind::quoted ? node.text : plain_text(node, path, kForm);
   const auto fail = [&](const std::string& hint) {
@@ -107,6 +107,10 @@ void read_value(const YamlNode& node, const std::string& path, const Rule&, Peri
   int64_t n = 0;
   if (!parse_integer(number, n).empty())
     fail(number == "epoch" || number == "step" ? "; write '1 " + number + "'" : "");
+  if (unit.empty() && rule.bare_is_steps && n >= 1) {
+    value = {Period::Kind::steps, n};
+    return;
+  }
   if (unit.empty()) fail(fmt::format("; write '{} epochs' or '{} steps'", n, n));
   const bool epochs = unit == "epoch" || unit == "epochs";
   if (!epochs && unit != "step" && unit != "steps") fail(did_you_mean(unit, {"epochs", "steps"}));

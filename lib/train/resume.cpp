@@ -97,13 +97,13 @@ std::string config_differences(const std::string& before, const std::string& now
   std::vector<std::string> differences;
   for (const std::string& line : new_lines) {
     if (std::ranges::find(old_lines, line) != old_lines.end()) continue;
-    const auto was =
-        std::ranges::find_if(old_lines, [&](const std::string& other) { return key(other) == key(line); });
-    differences.push_back(fmt::format("{}: {} -> {}", key(line), was == old_lines.end() ? "unset" : value(*was),
-                                      value(line)));
+    const auto was = std::ranges::find_if(old_lines, [&](const std::string& other) { return key(other) == key(line); });
+    differences.push_back(
+        fmt::format("{}: {} -> {}", key(line), was == old_lines.end() ? "unset" : value(*was), value(line)));
   }
   const size_t told = std::min(most, differences.size());
-  std::string text = fmt::format("{}", fmt::join(differences.begin(), differences.begin() + static_cast<long>(told), ", "));
+  std::string text =
+      fmt::format("{}", fmt::join(differences.begin(), differences.begin() + static_cast<long>(told), ", "));
   if (told < differences.size()) text += fmt::format(" and {} more", differences.size() - told);
   return text;
 }

@@ -15,7 +15,7 @@
 namespace lockstep {
 
 struct ResumeRequest {
-  std::string from;                 // empty: start anew; "auto": the run's newest checkpoint, if there is one; or a path
+  std::string from;  // empty: start anew; "auto": the run's newest checkpoint, if there is one; or a path
   bool allow_batch_change = false;  // go on with another global batch
   bool overwrite = false;           // start anew even though the run has checkpoints, which are removed
 };

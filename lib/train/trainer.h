@@ -90,6 +90,7 @@ class Trainer {
   void build();
   void count_steps();
   void build_network();
+  void load_initial_weights();
   void build_on_parameters();
   // trainer.cpp: the loop.
   bool finished() const { return step_ >= total_steps_ || stopped_; }
@@ -123,8 +124,10 @@ class Trainer {
   bool checkpoint_due_after_epoch() const;
   void save();
   void finish_saving();
+  void check_space();
   void tell_failed_checkpoints();
   Snapshot snapshot();
+  void add_tensors(Snapshot& snapshot, const std::vector<float>& buffers);
   State replicated_state() const;
   void add_state_of_pieces(State& state);
   void add_statistics_of_pieces(Snapshot& snapshot);
@@ -140,7 +143,7 @@ class Trainer {
   RunLog& log_;
   Fault fault_;
 
-  Generator generator_;  // the script's global generator: data, then initial weights, then order
+  Generator generator_;         // the script's global generator: data, then initial weights, then order
   uint64_t initial_words_ = 0;  // drawn from it before the first step
   std::unique_ptr<const Dataset> train_data_, val_data_;
   LossSpec loss_spec_;
@@ -172,10 +175,11 @@ class Trainer {
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0, total_steps_ = 0;
-  int64_t position_ = 0;                         // in the epoch's list: positions consumed
-  int64_t first_step_ = 0, step_in_epoch_ = -1;  // of the epoch: steps before epoch_plan_; the last one done, from there
-  bool evaluation_pending_ = false;              // the one after the last step was cut off
-  bool best_pending_ = false;                    // the model is the best so far and not saved yet
+  int64_t position_ = 0;  // in the epoch's list: positions consumed
+  int64_t first_step_ = 0,
+          step_in_epoch_ = -1;       // of the epoch: steps before epoch_plan_; the last one done, from there
+  bool evaluation_pending_ = false;  // the one after the last step was cut off
+  bool best_pending_ = false;        // the model is the best so far and not saved yet
   std::optional<int64_t> saved_step_;
   std::optional<State> resumed_;  // what the run was taken up with
   std::string resumed_from_;

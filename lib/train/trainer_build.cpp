@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "train/batch_norm_plan.h"
+#include "train/checkpoint/init_from.h"
 #include "train/config_batch.h"
 #include "train/own_data.h"
 #include "train/plan_report.h"
@@ -75,9 +76,16 @@ void Trainer::build_network() {
                                 batch_statistics_.get(), activation_type(config_.train));
 }
 
+// Rank 0 reads; the others get its weights with the broadcast at the start of the run.
+void Trainer::load_initial_weights() {
+  if (communicator_.rank() != 0) return;
+  log::info("{}", init_from(config_, network_->store()).text());
+}
+
 void Trainer::build_on_parameters() {
   network_->initialize(generator_);
   initial_words_ = generator_.words();
+  if (!config_.init_from.file.empty() && !resumed_) load_initial_weights();
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
@@ -127,6 +135,7 @@ void Trainer::build_on_parameters() {
       std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
   // With loss scaling a gradient that overflows is no accident: only losses are watched.
   if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
+  if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
 }

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "dist/replica_check.h"
+#include "train/checkpoint/free_space.h"
 #include "train/checkpoint/state_json.h"
 #include "train/trainer.h"
 
@@ -116,7 +117,8 @@ void Trainer::add_state_of_pieces(State& state) {
   for (size_t rank = 0; rank < generators.size(); ++rank) {
     const auto& text = generators[rank];
     if (!text.empty())
-      state.set("generators." + std::to_string(rank), std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+      state.set("generators." + std::to_string(rank),
+                std::string(reinterpret_cast<const char*>(text.data()), text.size()));
   }
 }
 
@@ -135,10 +137,14 @@ void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
 Snapshot Trainer::snapshot() {
   Snapshot snapshot{.step = step_, .state = replicated_state(), .config = to_yaml(config_), .tensors = {}};
   add_state_of_pieces(snapshot.state);
-  const ParameterStore& store = network_->store();
   const std::vector<float> buffers = statistics_->agreed();
   add_statistics_of_pieces(snapshot);
-  if (!writer_) return snapshot;
+  if (writer_) add_tensors(snapshot, buffers);
+  return snapshot;
+}
+
+void Trainer::add_tensors(Snapshot& snapshot, const std::vector<float>& buffers) {
+  const ParameterStore& store = network_->store();
   std::vector<TensorSource>& model = snapshot.tensors["model"];
   add_parameter_tensors(store, copies_.copy(store.values()), "", model);
   add_buffer_tensors(store, copies_.copy(buffers), "", model);
@@ -149,14 +155,22 @@ Snapshot Trainer::snapshot() {
     add_parameter_tensors(store, copies_.copy(average_->values()), "", snapshot.tensors["ema"]);
     add_buffer_tensors(store, copies_.copy(buffers), "", snapshot.tensors["ema"]);
   }
-  return snapshot;
+}
+
+// Rank 0, before the first step. As many as are kept, the best one and the one being written.
+void Trainer::check_space() {
+  Snapshot snapshot{.step = 0, .state = replicated_state(), .config = to_yaml(config_), .tensors = {}};
+  add_tensors(snapshot, std::vector<float>(network_->store().buffer_values().size()));
+  const int64_t count = config_.checkpoint.keep + (config_.checkpoint.keep_best && evaluator_ ? 1 : 0) + 1;
+  if (const auto text = space_shortage(log_.dir(), checkpoint_bytes(snapshot), count)) log::warning("{}", *text);
 }
 
 // Collective: what the run starts from. The returned checkpoint is rank 0's.
 std::optional<Checkpoint> Trainer::take_up(const ResumeRequest& request) {
-  const CheckpointFolder folder(log_.dir() + "/checkpoints", {.last = config_.checkpoint.keep,
-                                                              .every = config_.checkpoint.keep_every.value_or(0),
-                                                              .best = config_.checkpoint.keep_best});
+  const CheckpointFolder folder(log_.dir() + "/" + kCheckpointsName,
+                                {.last = config_.checkpoint.keep,
+                                 .every = config_.checkpoint.keep_every.value_or(0),
+                                 .best = config_.checkpoint.keep_best});
   std::optional<Checkpoint> found;
   run_agreed(communicator_, [&] {
     if (communicator_.rank() != 0) return;
@@ -174,7 +188,7 @@ std::optional<Checkpoint> Trainer::take_up(const ResumeRequest& request) {
       at = run_position(*resumed_, plan_, request.allow_batch_change);
       step_ = at.step, epoch_ = at.epoch, position_ = at.position;
     }
-    total_steps_ = resumed_ ? total_steps(plan_, at) : plan_.total_steps();
+    total_steps_ = resumed_ ? lockstep::total_steps(plan_, at) : plan_.total_steps();
   });
   if (found) {
     resumed_from_ = found->path;
@@ -193,9 +207,10 @@ void Trainer::restore(const Checkpoint* checkpoint) {
   run_agreed(communicator_, [&] {
     const State& state = *resumed_;
     if (state.text("optimizer.kind") != optimizer_->settings().kind)
-      throw_error("the checkpoint is of a run with optimizer {}, this one has {}: start from its weights with "
-                  "model.init_from instead",
-                  state.text("optimizer.kind"), optimizer_->settings().kind);
+      throw_error(
+          "the checkpoint is of a run with optimizer {}, this one has {}: start from its weights with "
+          "model.init_from instead",
+          state.text("optimizer.kind"), optimizer_->settings().kind);
     optimizer_->set_step_count(state.integer("optimizer.steps"));
     learning_rate_->restore(state.part("schedule"));
     loss_scaling_->restore(state.part("loss_scale"));
@@ -228,8 +243,7 @@ void Trainer::restore_arrays(const Checkpoint& checkpoint) {
 
 void Trainer::broadcast_restored() {
   broadcast_model(network_->store(), communicator_);
-  for (const StateArray& array : optimizer_->state())
-    communicator_.broadcast(std::as_writable_bytes(array.values), 0);
+  for (const StateArray& array : optimizer_->state()) communicator_.broadcast(std::as_writable_bytes(array.values), 0);
   if (average_) communicator_.broadcast(std::as_writable_bytes(average_->values()), 0);
   statistics_->restart();
 }
@@ -240,7 +254,8 @@ void Trainer::restore_pieces(const Checkpoint* checkpoint) {
   const State& state = *resumed_;
   const std::vector<double>& losses = state.reals("pieces.loss");
   const std::vector<double>& weights = state.reals("pieces.weight");
-  if (losses.size() != weights.size() || losses.empty()) throw_error("saved state: {} losses and {} weights", losses.size(), weights.size());
+  if (losses.size() != weights.size() || losses.empty())
+    throw_error("saved state: {} losses and {} weights", losses.size(), weights.size());
   const bool same = static_cast<int64_t>(losses.size()) == ranks_.count;
   for (int64_t i = 0; same && i < ranks_.held; ++i) {
     const auto piece = static_cast<size_t>(ranks_.first + i);
@@ -251,8 +266,9 @@ void Trainer::restore_pieces(const Checkpoint* checkpoint) {
   const std::string generator = "generators." + std::to_string(communicator_.rank());
   if (state.contains(generator)) generator_.restore(state.text(generator));
   if (!same && !state.part("generators").values().empty() && communicator_.rank() == 0)
-    log::warning("the checkpoint's ranks drew dropout from PyTorch's generator (torch_stream); with another number of "
-                 "ranks those streams cannot be continued exactly");
+    log::warning(
+        "the checkpoint's ranks drew dropout from PyTorch's generator (torch_stream); with another number of "
+        "ranks those streams cannot be continued exactly");
 
   if (!same || !state.contains("pieces.samples") || statistics_->policy() != BatchNormPolicy::average) return;
   const size_t size = network_->store().buffer_values().size();

@@ -33,7 +33,8 @@ checkpoint: {every: 4, keep: 100}
 // A config in a folder of its own, which is also where its runs write.
 class Folder {
  public:
-  explicit Folder(const char* yaml) : path_(fs::temp_directory_path() / fmt::format("lockstep_app_resume_{}", getpid())) {
+  explicit Folder(const char* yaml)
+      : path_(fs::temp_directory_path() / fmt::format("lockstep_app_resume_{}", getpid())) {
     fs::remove_all(path_);
     fs::create_directories(path_);
     std::ofstream(path_ / "run.yaml") << yaml;
@@ -132,9 +133,9 @@ TEST_CASE("resume: with virtual ranks checkpoints are the same bytes on any numb
   std::map<std::string, std::string> expected;
   for (const auto& [name, ranks, backend] :
        {std::tuple{"v1", 1, "auto"}, {"v2", 2, "shm"}, {"v4", 4, "mpi"}, {"v8", 8, "shm"}}) {
-    const Outcome run = folder.train(
-        name, ranks, with(virtual_ranks, {"--set", fmt::format("distributed.backend={}", backend), "--set",
-                                          "distributed.world_size=null"}));
+    const Outcome run = folder.train(name, ranks,
+                                     with(virtual_ranks, {"--set", fmt::format("distributed.backend={}", backend),
+                                                          "--set", "distributed.world_size=null"}));
     REQUIRE_MESSAGE(run.exit_code == 0, run.output);
     auto files = checkpoint_bytes(folder / name);
     CHECK(files.size() > 20);
@@ -227,7 +228,8 @@ TEST_CASE("resume: a checkpoint of another model or optimizer is refused with th
   const Folder folder(kModel);
   REQUIRE(folder.train("run", 2, with(kBatch, {"--set", "train.max_steps=5"})).exit_code == 0);
   const Outcome model = folder.train(
-      "run", 2, with(with(kBatch, kResume), {"--set", "model.layers=[{linear: 25}, relu, {dropout: 0.3}, {linear: 3}]"}));
+      "run", 2,
+      with(with(kBatch, kResume), {"--set", "model.layers=[{linear: 25}, relu, {dropout: 0.3}, {linear: 3}]"}));
   CHECK(model.exit_code == 2);
   CHECK(model.says("tensor '0.weight': expected the shape"));
   const Outcome optimizer = folder.train("run", 2, with(with(kBatch, kResume), {"--set", "optimizer.kind=sgd"}));

@@ -44,7 +44,7 @@ constexpr const char* kTraining =
     "train: {epochs: 2, batch_size: 3}\n"
     "optimizer: {kind: sgd, lr: 0.1}\n"
     "log: {every: 1}\n"
-    "checkpoint: {every: 1, keep: 1000}\n";
+    "checkpoint: {every: 1, keep: 1000, background: false}\n";
 
 // A folder that all ranks know, empty on each construction.
 class SharedFolder {

@@ -43,9 +43,10 @@ TEST_CASE("the section checkpoint") {
   CHECK_EQ(on.on_error, "warn");
   CHECK_FALSE(on.background);
   CHECK_EQ(parse("checkpoint: 2 epochs\n").checkpoint.every, Period{Period::Kind::epochs, 2});
-  CHECK_EQ(refusal("checkpoint: {every: 500}\n"),
-           "config.yaml:3:21: checkpoint.every: expected 'N epochs', 'N steps' or never, found '500'; write '500 "
-           "epochs' or '500 steps'");
+  CHECK_EQ(parse("checkpoint: {every: 500}\n").checkpoint.every, Period{Period::Kind::steps, 500});
+  CHECK_EQ(refusal("checkpoint: {every: 0}\n"),
+           "config.yaml:3:21: checkpoint.every: expected 'N epochs', 'N steps' or never, found '0'; write '0 "
+           "epochs' or '0 steps'");
   CHECK_EQ(refusal("checkpoint: {keep: 0}\n"),
            "config.yaml:3:20: checkpoint.keep: 0 is out of range; expected an integer 1 <= x <= 1048576");
   CHECK_EQ(refusal("checkpoint: {on_error: ignore}\n"),

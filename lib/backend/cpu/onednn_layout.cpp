@@ -40,8 +40,8 @@ double cost(const PrimitiveDesc& desc) {
   return 0;
 }
 
-// Outside of steps (initialisation, checkpoints), so these may allocate. On a stream of their own: a checkpoint's thread
-// converts while a plan computes.
+// Outside of steps (initialisation, checkpoints), so these may allocate. On a stream of their own: a checkpoint's
+// thread converts while a plan computes.
 static void convert(const MemoryDesc& from, std::span<const float> source, const MemoryDesc& to,
                     std::span<float> target) {
   if (source.size_bytes() < from.bytes() || target.size_bytes() < to.bytes())

@@ -51,7 +51,7 @@ class CheckpointFolder {
   // there is none. Error: there are some, but none is whole.
   std::optional<Checkpoint> newest() const;
   std::vector<int64_t> steps() const;  // of complete-looking ones, ascending
-  void clear() const;  // removes all of them
+  void clear() const;                  // removes all of them
   const std::string& dir() const { return dir_; }
 
  private:

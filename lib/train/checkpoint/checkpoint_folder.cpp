@@ -143,6 +143,13 @@ std::vector<int64_t> CheckpointFolder::steps() const {
   return steps;
 }
 
+void CheckpointFolder::clear() const {
+  const Directory folder = Directory::open(dir_);
+  for (const char* pointer : {kLast, kBest}) folder.remove(pointer);
+  for (const int64_t step : all_steps(folder)) folder.remove(step_name(step));
+  folder.flush();
+}
+
 std::optional<Checkpoint> CheckpointFolder::newest() const {
   std::error_code error;
   if (!std::filesystem::exists(dir_, error) && !error) return std::nullopt;

@@ -1,5 +1,5 @@
-// The model's arrays as the tensors of a checkpoint, under PyTorch's names and in its layouts, and back. Arrays that are
-// sliced like the parameter arena (weights, their average, optimizer state) all go through the same two functions.
+// The model's arrays as the tensors of a checkpoint, under PyTorch's names and in its layouts, and back. Arrays that
+// are sliced like the parameter arena (weights, their average, optimizer state) all go through the same two functions.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class CopyPool {
   std::vector<std::shared_ptr<std::vector<float>>> blocks_;
 };
 
-// One tensor per parameter that `arena` reaches (frozen ones have no optimizer state), named NAME + suffix. `store` must
-// outlive the sources.
+// One tensor per parameter that `arena` reaches (frozen ones have no optimizer state), named NAME + suffix. `store`
+// must outlive the sources.
 void add_parameter_tensors(const ParameterStore& store, const Copy& arena, const std::string& suffix,
                            std::vector<TensorSource>& tensors);
 // prefix + NAME; counters ("num_batches_tracked") as int64, as in PyTorch.
