@@ -1,6 +1,7 @@
 // lockstep train CONFIG: the program's purpose. Starts MPI, chooses device and communicator, trains, reports; makes
 // sure that whatever goes wrong on any rank ends all of them with one clear message.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
+#include "train/slurm_job.h"
 #include "train/summary.h"
 #include "train/trainer.h"
 
@@ -35,6 +37,20 @@ struct Options {
 
 std::string name_of_process(int launcher_rank) {
   return launcher_rank < 0 ? "lockstep" : fmt::format("rank {}", launcher_rank);
+}
+
+const auto kProgramStart = std::chrono::steady_clock::now();
+
+// After a run that was asked to end: what becomes of it.
+int end_interrupted(const RunResult& result, const Config& config, const MpiEnvironment& mpi) {
+  const std::string what = fmt::format("{}: the run ends after {} steps", *result.interrupted, result.steps);
+  if (!result.saved) {
+    if (mpi.rank() == 0) log::warning("{}; nothing is saved, as checkpoint.every is never", what);
+    return kRunFailed;
+  }
+  log::info("{} and is saved; --resume auto goes on", what);
+  if (config.run.requeue && mpi.rank() == 0) requeue_job();
+  return kStoppedEarly;
 }
 
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
@@ -69,7 +85,9 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
   run_agreed(*communicator, [&] {
     log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run);
   });
-  trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log, options.resume);
+  std::optional<StopSources> stop;
+  if (!options.dry_run) stop = stop_sources(config.run, mpi.rank(), kProgramStart);
+  trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log, options.resume, std::move(stop));
   if (options.dry_run) {
     log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
               trainer->arithmetic());
@@ -77,7 +95,7 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
   }
   const RunResult result = trainer->run();
   if (!result.epochs.empty()) log::info("{}", summary_table(result));
-  return kSuccess;
+  return result.interrupted ? end_interrupted(result, config, mpi) : kSuccess;
 }
 
 }  // namespace

@@ -180,4 +180,8 @@ void RunLog::finish(const EndRecord& r) {
   write(event);
 }
 
+void RunLog::stopped(int64_t steps, const std::string& reason, bool saved) {
+  if (active_) write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
+}
+
 }  // namespace lockstep

@@ -75,6 +75,8 @@ class RunLog {
   void eval(const EvalRecord& record);
   void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
   void finish(const EndRecord& record);
+  // The run was asked to end after so many steps; saved: and can be gone on with.
+  void stopped(int64_t steps, const std::string& reason, bool saved);
   // Of steps, validations and probes, so far; the same whatever the number of ranks and resumes.
   int64_t events() const { return events_; }
   const std::string& dir() const { return dir_; }

@@ -51,8 +51,9 @@ RunResult Trainer::run() {
   log_probes("after broadcast", false);
 
   const Clock::time_point start = Clock::now();
-  while (!finished()) result.epochs.push_back(train_epoch());
+  while (!finished() && !interrupted_) result.epochs.push_back(train_epoch());
   if (checkpoints()) save();
+  if (interrupted_) return interrupted_result(std::move(result));
   if (config_.distributed.sync) {
     statistics_->agree();
     check_parameters_equal(network_->store(), communicator_, step_);
@@ -70,6 +71,15 @@ RunResult Trainer::run() {
   return result;
 }
 
+RunResult Trainer::interrupted_result(RunResult result) {
+  finish_saving();
+  result.steps = step_;
+  result.interrupted = interrupted_;
+  result.saved = checkpoints();
+  log_.stopped(step_, *interrupted_, result.saved);
+  return result;
+}
+
 // An epoch, or what a resume left of one.
 EpochResult Trainer::train_epoch() {
   EpochResult result{.epoch = epoch_};
@@ -78,16 +88,16 @@ EpochResult Trainer::train_epoch() {
   begin_epoch(epoch_, position_);
   const int64_t steps = std::min(epoch_plan_.steps(), total_steps_ - step_);
   if (evaluation_pending_) evaluate(result);
-  for (int64_t k = 0; k < steps && !stopped_; ++k) {
-    train_step(k);
+  for (int64_t k = 0; k < steps && !stopped_ && !interrupted_; ++k) {
+    if (!train_step(k)) break;
     result.samples += epoch_plan_.step_samples(k);
     if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
-    if (k + 1 < steps && !stopped_ && checkpoint_due_after_step()) save();
+    if (k + 1 < steps && !stopped_ && !interrupted_ && checkpoint_due_after_step()) save();
   }
   result.seconds = seconds_since(start) - evaluation_seconds_;
-  end_epoch(result);
+  if (!interrupted_) end_epoch(result);
   return result;
 }
 
@@ -98,8 +108,9 @@ void Trainer::end_epoch(EpochResult& result) {
   result.train_loss = sums[0] / sums[1];
   nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   if (evaluation_due_after_epoch(epoch_) && !stopped_) evaluate(result);
+  if (interrupted_) return;  // the end of this epoch is still to be made
   if (sums[1] > 0) learning_rate_->observe_epoch(result.train_loss);
-  if (stopped_ && !log_due()) log_step(step_in_epoch_);
+  if (stopped_ && !log_due() && step_in_epoch_ >= 0) log_step(step_in_epoch_);
   const bool whole = step_in_epoch_ + 1 >= epoch_plan_.steps();  // not where max_steps cuts it
   if (!whole) return;
   ++epoch_;
@@ -125,12 +136,37 @@ void Trainer::begin_epoch(int64_t epoch, int64_t position) {
   loader_->start(epoch_plan_.micro_steps() * ranks_.held, [this] { order_->set_epoch(epoch_, own_position()); });
 }
 
-void Trainer::train_step(int64_t step_in_epoch) {
+// At a place where no sums are under way. All ranks ask equally often.
+bool Trainer::asked_to_end() {
+  if (stop_ && !interrupted_) interrupted_ = stop_->poll();
+  return interrupted_.has_value();
+}
+
+void Trainer::keep_step_start(int64_t step_in_epoch) {
+  if (!stop_ || epoch_plan_.window_size(step_in_epoch) * ranks_.held == 1) return;
+  std::ranges::copy(statistics_->all(), step_start_.statistics.begin());
+  std::ranges::copy(statistics_->samples(), step_start_.samples.begin());
+  step_start_.generator = generator_;
+}
+
+void Trainer::go_back_to_step_start() {
+  if (!step_start_.generator) return;
+  std::ranges::copy(step_start_.statistics, statistics_->all().begin());
+  std::ranges::copy(step_start_.samples, statistics_->samples().begin());
+  generator_ = *step_start_.generator;
+}
+
+bool Trainer::train_step(int64_t step_in_epoch) {
   communicator_.activity().step(step_);
   fault_.at_step(step_);
   nonfinite_->begin_step();
   if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
-  for (int64_t piece = 0; piece < ranks_.held; ++piece) window(piece, step_in_epoch);
+  keep_step_start(step_in_epoch);
+  for (int64_t piece = 0; piece < ranks_.held; ++piece) {
+    if (window(piece, step_in_epoch)) continue;
+    go_back_to_step_start();
+    return false;
+  }
   if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
     noise_scale_->end_step(network_->store().gradients(), epoch_plan_.step_samples(step_in_epoch), mean_,
                            loss_scaling_->factor());
@@ -142,10 +178,11 @@ void Trainer::train_step(int64_t step_in_epoch) {
   position_ = epoch_plan_.position_after(step_in_epoch);
   step_in_epoch_ = step_in_epoch;
   ++step_;
+  return true;
 }
 
-// The accumulation window of one virtual rank.
-void Trainer::window(int64_t piece, int64_t step_in_epoch) {
+// The accumulation window of one virtual rank. False: the run is to end, the window was left.
+bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
   const int64_t micro_steps = epoch_plan_.window_size(step_in_epoch);
   Piece& mine = pieces_[static_cast<size_t>(piece)];
   mine.window = {};
@@ -154,6 +191,7 @@ void Trainer::window(int64_t piece, int64_t step_in_epoch) {
   bool accumulate = false;
   int64_t samples = 0;
   for (int64_t i = 0; i < micro_steps; ++i) {
+    if (asked_to_end()) return false;
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
     if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
@@ -173,6 +211,7 @@ void Trainer::window(int64_t piece, int64_t step_in_epoch) {
   statistics_->leave(piece, samples);
   synchronizer_->finish();
   if (noise_scale_) noise_scale_->end_window(samples);
+  return true;
 }
 
 LossSums Trainer::sum_of_pieces(LossSums Piece::*sums) {

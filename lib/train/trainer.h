@@ -34,6 +34,7 @@
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/stop_request.h"
 #include "train/validation_judge.h"
 
 namespace lockstep {
@@ -49,7 +50,9 @@ struct RunResult {
   int64_t steps = 0;
   std::vector<EpochResult> epochs;
   bool stopped_early = false;
-  std::optional<BestMetric> best;  // with a validation
+  std::optional<BestMetric> best;          // with a validation
+  std::optional<std::string> interrupted;  // why the run was asked to end before its end (train/stop_request.h)
+  bool saved = false;                      // then: it can be gone on with
 };
 
 class Trainer {
@@ -57,7 +60,7 @@ class Trainer {
   // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
   // expanded already; all references must outlive the trainer.
   Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-          const ResumeRequest& resume = {});
+          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt);
   ~Trainer();
 
   RunResult run();
@@ -72,7 +75,8 @@ class Trainer {
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest. position: in the
   // epoch's list, where a step ended; steps count from there.
   void begin_epoch(int64_t epoch, int64_t position = 0);
-  void train_step(int64_t step_in_epoch);
+  // False: the run was asked to end and the step not made; nothing of it has changed the state of the run.
+  bool train_step(int64_t step_in_epoch);
 
  private:
   struct Bound {  // what a micro-batch of one size needs
@@ -86,6 +90,12 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
+  struct StepStart {  // what earlier micro-steps of a step change and its abandonment puts back
+    std::vector<float> statistics;
+    std::vector<int64_t> samples;
+    std::optional<Generator> generator;  // none: there is only one micro-step
+  };
+
   // trainer_build.cpp: before the first step.
   void build();
   void count_steps();
@@ -95,12 +105,16 @@ class Trainer {
   // trainer.cpp: the loop.
   bool finished() const { return step_ >= total_steps_ || stopped_; }
   int64_t own_position() const;
+  RunResult interrupted_result(RunResult result);
   EpochResult train_epoch();
   void end_epoch(EpochResult& result);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
   double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
-  void window(int64_t piece, int64_t step_in_epoch);
+  bool asked_to_end();
+  void keep_step_start(int64_t step_in_epoch);
+  void go_back_to_step_start();
+  bool window(int64_t piece, int64_t step_in_epoch);
   void empty_micro_step(bool accumulate);
   LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
   LossSums sum_of_pieces(LossSums Piece::*sums);
@@ -185,7 +199,10 @@ class Trainer {
   std::string resumed_from_;
   State validation_;  // the last one's numbers
   bool evaluated_ = false;
-  bool stopped_ = false;  // early, on all ranks after the same step
+  bool stopped_ = false;                    // early, on all ranks after the same step
+  std::unique_ptr<StopRequest> stop_;       // null: nobody asks
+  std::optional<std::string> interrupted_;  // by it
+  StepStart step_start_;
   std::vector<Piece> pieces_;
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;

@@ -18,7 +18,7 @@
 namespace lockstep {
 
 Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-                 const ResumeRequest& resume)
+                 const ResumeRequest& resume, std::optional<StopSources> stop)
     : config_(config),
       backend_(backend),
       communicator_(communicator),
@@ -36,6 +36,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
   if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
+  if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
 
 Trainer::~Trainer() = default;
@@ -135,6 +136,8 @@ void Trainer::build_on_parameters() {
       std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
   // With loss scaling a gradient that overflows is no accident: only losses are watched.
   if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
+  step_start_.statistics.resize(statistics_->all().size());
+  step_start_.samples.resize(statistics_->samples().size());
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/memory_folder.h"
 #include "support/process.h"
 
 using namespace lockstep::test;
@@ -33,8 +34,7 @@ checkpoint: {every: 4, keep: 100}
 // A config in a folder of its own, which is also where its runs write.
 class Folder {
  public:
-  explicit Folder(const char* yaml)
-      : path_(fs::temp_directory_path() / fmt::format("lockstep_app_resume_{}", getpid())) {
+  explicit Folder(const char* yaml) : path_(memory_folder() / fmt::format("lockstep_app_resume_{}", getpid())) {
     fs::remove_all(path_);
     fs::create_directories(path_);
     std::ofstream(path_ / "run.yaml") << yaml;

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "comm/factory.h"
+#include "support/memory_folder.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
+using lockstep::test::memory_folder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -50,7 +52,7 @@ constexpr const char* kTraining =
 class SharedFolder {
  public:
   explicit SharedFolder(Communicator& comm) : comm_(comm) {
-    path_ = broadcast_text((fs::temp_directory_path() / fmt::format("lockstep_resume_{}", getpid())).string(), comm);
+    path_ = broadcast_text((memory_folder() / fmt::format("lockstep_resume_{}", getpid())).string(), comm);
     clear();
   }
   ~SharedFolder() { clear(); }
