@@ -14,6 +14,7 @@ enum ExitCode : int { kSuccess = 0, kRunFailed = 1, kWrongInput = 2, kStoppedEar
 using Command = std::function<int()>;
 
 Command add_train(CLI::App& parent);
+Command add_run(CLI::App& parent);
 Command add_plan(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);

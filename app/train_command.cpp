@@ -1,17 +1,22 @@
 // lockstep train CONFIG: the program's purpose. Starts MPI, chooses device and communicator, trains, reports; makes
 // sure that whatever goes wrong on any rank ends all of them with one clear message.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "app/commands.h"
 #include "backend/factory.h"
 #include "comm/abort_all.h"
 #include "comm/factory.h"
+#include "comm/launcher.h"
 #include "comm/malloc_policy.h"
 #include "comm/mpi_env.h"
 #include "comm/run_agreed.h"
+#include "comm/watchdog.h"
 #include "core/cpu_features.h"
+#include "core/fault.h"
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
@@ -27,7 +32,12 @@ struct Options {
   std::vector<std::string> set;
   ResumeRequest resume;
   bool dry_run = false, quiet = false;
+  double start_timeout = 600;  // seconds
 };
+
+std::string name_of_process(int launcher_rank) {
+  return launcher_rank < 0 ? "lockstep" : fmt::format("rank {}", launcher_rank);
+}
 
 const auto kProgramStart = std::chrono::steady_clock::now();
 
@@ -44,8 +54,7 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
 }
 
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
-int train(const Options& options, const MpiEnvironment& mpi) {
-  Config config;
+int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog, Config& config) {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   std::string why;
@@ -63,6 +72,7 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
   communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
   communicator->activity().prepare(config.distributed.prepare_timeout);
+  watchdog.rest();
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), {}, communicator {}{}", mpi.size(), mpi.nodes(),
             threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
             why.empty() ? "" : ": " + why);
@@ -102,6 +112,11 @@ Command add_train(CLI::App& parent) {
                     "Resume with another global batch than the checkpoint's run had");
   command->add_flag("--overwrite", options->resume.overwrite,
                     "Start anew in a run.dir with checkpoints, which are removed");
+  command
+      ->add_option("--start-timeout", options->start_timeout,
+                   "Seconds until all ranks must have started and agreed on config and communicator")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
   command->footer(
@@ -109,12 +124,21 @@ Command add_train(CLI::App& parent) {
       "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
     keep_large_blocks();
+    const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
+    Watchdog watchdog(name_of_process(early_rank), kRunFailed);
+    watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
+    Fault(std::max(0, early_rank)).at_start();
     MpiEnvironment mpi;
+    watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
     log::setup(mpi.rank(), mpi.size(), options->quiet);
+    Config config;
     try {
-      return train(*options, mpi);
+      const int code = train(*options, mpi, watchdog, config);
+      watchdog.expect("MPI_Finalize", config.distributed.timeout);
+      return code;
     } catch (const PoliteError& error) {
       if (mpi.rank() == 0) std::fprintf(stderr, "lockstep: %s\n", error.what());
+      watchdog.expect("MPI_Finalize", config.distributed.timeout);
       return kWrongInput;
     } catch (const std::exception& error) {
       if (mpi.size() == 1) {

@@ -31,6 +31,14 @@ int number(const char* text) {
 
 std::span<const Launcher> launchers() { return known; }
 
+int launcher_rank(const Environment& environment) {
+  for (const Launcher& launcher : known) {
+    const char* rank = environment(launcher.rank);
+    if (rank != nullptr && environment(launcher.size) != nullptr) return number(rank);
+  }
+  return -1;
+}
+
 std::string launch_mismatch(const Environment& environment, int mpi_size) {
   for (const Launcher& launcher : known) {
     const char* size = environment(launcher.size);

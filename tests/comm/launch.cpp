@@ -94,3 +94,19 @@ TEST_CASE("the C library takes the allocator's settings") {
   CHECK(keep_large_blocks());
 #endif
 }
+
+TEST_CASE("the rank is known from the launcher before MPI has started") {
+  const auto rank = [](const std::map<std::string, std::string>& variables) {
+    return launcher_rank([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK(rank({}) == -1);
+  CHECK(rank({{"SLURM_PROCID", "0"}}) == -1);  // sbatch's script
+  CHECK(rank({{"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"}}) == 2);
+  CHECK(rank({{"SLURM_STEP_NUM_TASKS", "3"},
+              {"SLURM_PROCID", "2"},
+              {"OMPI_COMM_WORLD_SIZE", "4"},
+              {"OMPI_COMM_WORLD_RANK", "1"}}) == 1);
+}
