@@ -38,7 +38,7 @@ TEST_CASE("a checkpoint is read as it was written") {
   CHECK_EQ(f.folder.write(snapshot(500), false), f.of(500));
   CHECK_EQ(names(f.path), std::vector<std::string>{"last", "step-000000500"});
   CHECK_EQ(names(f.of(500)), std::vector<std::string>{"config.yaml", "manifest.json", "model.safetensors",
-                                                       "optimizer.safetensors", "state.json"});
+                                                      "optimizer.safetensors", "state.json"});
   const auto read = f.folder.newest();
   REQUIRE(read.has_value());
   CHECK_EQ(read->path, f.of(500));
@@ -87,8 +87,8 @@ TEST_CASE("the newest of the rule stay and those that last and best name") {
   const Folder f({.last = 2, .every = 4, .best = true});
   for (int64_t step = 1; step <= 9; ++step) f.folder.write(snapshot(step), step == 3);
   CHECK_EQ(f.folder.steps(), std::vector<int64_t>{3, 4, 8, 9});
-  CHECK_EQ(names(f.path), std::vector<std::string>{"best", "last", "step-000000003", "step-000000004",
-                                                    "step-000000008", "step-000000009"});
+  CHECK_EQ(names(f.path), std::vector<std::string>{"best", "last", "step-000000003", "step-000000004", "step-000000008",
+                                                   "step-000000009"});
   CHECK_EQ(read_checkpoint(f.path + "/best").step, 3);
   // From an earlier checkpoint anew: its successors are older than what is there, and `last` names them still.
   f.folder.write(snapshot(5), false);
@@ -116,7 +116,8 @@ TEST_CASE("a step may be written anew") {
 TEST_CASE("prepare removes what killed writers left and nothing else") {
   const Folder f;
   f.folder.write(snapshot(5), false);
-  for (const char* name : {"step-000000006.tmp", "step-000000004.gone", "step-000000005.old", "mine.tmp", "step-7.tmp"}) {
+  for (const char* name :
+       {"step-000000006.tmp", "step-000000004.gone", "step-000000005.old", "mine.tmp", "step-7.tmp"}) {
     fs::create_directory(f.path + "/" + name);
     write_bytes(f.path + "/" + name + "/file", "x");
   }
@@ -170,7 +171,8 @@ TEST_CASE("links are not followed") {
   const std::string outside = f.dir.path() + "/outside";
   fs::rename(f.of(2, "state.json"), outside);
   fs::create_symlink(outside, f.of(2, "state.json"));
-  CHECK_EQ(error_of([&] { read_checkpoint(f.of(2)); }), f.of(2, "state.json") + ": is a link, which is not followed here");
+  CHECK_EQ(error_of([&] { read_checkpoint(f.of(2)); }),
+           f.of(2, "state.json") + ": is a link, which is not followed here");
   fs::remove_all(f.of(2));
   fs::create_directory_symlink(f.of(1), f.of(2));
   CHECK_EQ(f.folder.steps(), std::vector<int64_t>{1});

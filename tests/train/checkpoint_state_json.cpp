@@ -36,11 +36,16 @@ TEST_CASE("every value of a state comes back with its type and bits") {
 
 TEST_CASE("reals come back to the bit and stay reals") {
   using Limits = std::numeric_limits<double>;
-  std::vector<double> reals{0.0,  -0.0,           1,           -3,
-                            0.1,  1e22,           1e23,        Limits::max(),
-                            1e-7, Limits::min(),  5e-324,      Limits::infinity(),
-                            1e16, -Limits::max(), 2.5e-310,    -Limits::infinity(),
-                            1e15, Limits::quiet_NaN(), 1.0 / 3, std::bit_cast<double>(0xfff0dead0000beefULL)};
+  std::vector<double> reals{0.0,      -0.0,
+                            1,        -3,
+                            0.1,      1e22,
+                            1e23,     Limits::max(),
+                            1e-7,     Limits::min(),
+                            5e-324,   Limits::infinity(),
+                            1e16,     -Limits::max(),
+                            2.5e-310, -Limits::infinity(),
+                            1e15,     Limits::quiet_NaN(),
+                            1.0 / 3,  std::bit_cast<double>(0xfff0dead0000beefULL)};
   State state;
   for (size_t i = 0; i < reals.size(); ++i) state.set(std::to_string(i), reals[i]);
   state.set("all", reals);
@@ -67,12 +72,28 @@ TEST_CASE("the text of a state is readable and sorted") {
 }
 
 TEST_CASE("texts that are no state") {
-  for (const char* text :
-       {"", "[]", "1", "{", "{}x", "{\"a\":null}", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\":{\"x\":1}}",
-        "{\"a\":{\"integers\":[1.0]}}", "{\"a\":{\"integers\":[9223372036854775808]}}", "{\"a\":{\"integers\":1}}",
-        "{\"a\":{\"reals\":[1]}}", "{\"a\":{\"reals\":[\"nan\"]}}", "{\"a\":{\"bits\":\"7ff8\"}}", "{\"a\":{\"bits\":1}}",
-        "{\"a\":{\"bits\":\"7ff800000000000g\"}}", "{\"a\":{\"bits\":\"-ff8000000000000\"}}", "{\"a\":1e999}",
-        "{\"a\":{\"integers\":[1],\"reals\":[]}}", "{\"a\":\"\xff\"}", "{\"a\":1}{\"b\":1}"}) {
+  for (const char* text : {"",
+                           "[]",
+                           "1",
+                           "{",
+                           "{}x",
+                           "{\"a\":null}",
+                           "{\"a\":[1]}",
+                           "{\"a\":{}}",
+                           "{\"a\":{\"x\":1}}",
+                           "{\"a\":{\"integers\":[1.0]}}",
+                           "{\"a\":{\"integers\":[9223372036854775808]}}",
+                           "{\"a\":{\"integers\":1}}",
+                           "{\"a\":{\"reals\":[1]}}",
+                           "{\"a\":{\"reals\":[\"nan\"]}}",
+                           "{\"a\":{\"bits\":\"7ff8\"}}",
+                           "{\"a\":{\"bits\":1}}",
+                           "{\"a\":{\"bits\":\"7ff800000000000g\"}}",
+                           "{\"a\":{\"bits\":\"-ff8000000000000\"}}",
+                           "{\"a\":1e999}",
+                           "{\"a\":{\"integers\":[1],\"reals\":[]}}",
+                           "{\"a\":\"\xff\"}",
+                           "{\"a\":1}{\"b\":1}"}) {
     CAPTURE(text);
     CHECK(refusal(text).starts_with("f: "));
   }

@@ -17,9 +17,10 @@ namespace lockstep::test {
 
 template <class T>
 TensorSource tensor(std::string name, TensorType type, std::vector<int64_t> shape, std::vector<T> values) {
-  return {.name = std::move(name), .type = type, .shape = std::move(shape), .copy_to = [values](std::span<std::byte> to) {
-            std::memcpy(to.data(), values.data(), to.size());
-          }};
+  return {
+      .name = std::move(name), .type = type, .shape = std::move(shape), .copy_to = [values](std::span<std::byte> to) {
+        std::memcpy(to.data(), values.data(), to.size());
+      }};
 }
 
 inline TensorSource floats(std::string name, std::vector<int64_t> shape, std::vector<float> values) {

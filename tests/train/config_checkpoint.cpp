@@ -32,8 +32,9 @@ TEST_CASE("checkpoints are off unless asked for") {
 
 TEST_CASE("the section checkpoint") {
   const CheckpointConfig on =
-      parse("checkpoint: {every: 500 steps, keep: 1, keep_every: 2000, keep_best: false, on_error: warn, "
-            "background: false}\n")
+      parse(
+          "checkpoint: {every: 500 steps, keep: 1, keep_every: 2000, keep_best: false, on_error: warn, "
+          "background: false}\n")
           .checkpoint;
   CHECK_EQ(on.every, Period{Period::Kind::steps, 500});
   CHECK_EQ(on.keep, 1);
@@ -63,7 +64,8 @@ TEST_CASE("weights to start from") {
   CHECK(file.strict);
   CHECK_EQ(file.where, "config.yaml:1:43");
   const InitFromConfig mapped =
-      with_init("{file: runs/a, strict: false, rename: {'*.gamma': a, module.*: '*', 'fc.*': null, \"a b\": c}}").init_from;
+      with_init("{file: runs/a, strict: false, rename: {'*.gamma': a, module.*: '*', 'fc.*': null, \"a b\": c}}")
+          .init_from;
   CHECK_FALSE(mapped.strict);
   CHECK_EQ(mapped.rename, TextPairs{{"*.gamma", "a"}, {"module.*", "*"}, {"fc.*", ""}, {"a b", "c"}});
 }

@@ -99,7 +99,8 @@ TEST_CASE("names are mapped") {
   content = tensors();
   content.push_back(floats("teacher.a", {1}, {1}));
   CHECK_EQ(refusal(content, settings({{"teacher.*", ""}})), "no error");
-  CHECK(has(refusal(content, settings({{"teacher.a", "fc.bias"}})), "'fc.bias' and 'teacher.a' would both be 'fc.bias'"));
+  CHECK(
+      has(refusal(content, settings({{"teacher.a", "fc.bias"}})), "'fc.bias' and 'teacher.a' would both be 'fc.bias'"));
 }
 
 TEST_CASE("strictly nothing is missing and nothing left over") {
@@ -121,9 +122,10 @@ TEST_CASE("without strict the rest keeps its values and is reported") {
   for (int i = 0; i < 8; ++i) content.push_back(floats(fmt::format("head.{}", i), {1}, {1}));
   const InitReport report = load(model, content, settings({{"head.7", ""}}, false));
   CHECK_EQ(model.values(), std::vector<float>{9, 9, 9, 9, 5, 6, 7, 8, 3});
-  CHECK(has(report.text(), "\n  not in the file, left as initialised: fc.weight\n"
-                           "  not in the model: head.0, head.1, head.2, head.3, head.4, head.5 and 1 more\n"
-                           "  left out: head.7"));
+  CHECK(has(report.text(),
+            "\n  not in the file, left as initialised: fc.weight\n"
+            "  not in the model: head.0, head.1, head.2, head.3, head.4, head.5 and 1 more\n"
+            "  left out: head.7"));
 }
 
 TEST_CASE("another shape is an error whether strict or not") {
