@@ -41,7 +41,8 @@ class CheckpointFolder {
  public:
   CheckpointFolder(std::string dir, KeepRule keep) : dir_(std::move(dir)), keep_(keep) {}
 
-  // Makes the folder and removes what a killed writer left half done: before anything else at a start. Error: it cannot be written.
+  // Makes the folder and removes what a killed writer left half done: before anything else at a start. Error: it cannot
+  // be written.
   void prepare() const;
   // Returns the new checkpoint's path once it is safe on the disk, `last` (and `best`) name it, and those the rule
   // doesn't keep are gone (one that cannot be removed is warned about). Writing a step anew replaces it. Error, with

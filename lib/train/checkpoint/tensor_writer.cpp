@@ -74,6 +74,7 @@ FileSum write_tensor_file(const Directory& directory, const std::string& name,
   file.write(as_bytes(layout.header));
   std::vector<std::byte> values;
   for (size_t i = 0; i < layout.tensors.size(); ++i) {
+    if (layout.bytes[i] == 0) continue;
     values.resize(std::max<size_t>(values.size(), layout.bytes[i]));
     const auto own = std::span(values).first(layout.bytes[i]);
     layout.tensors[i]->copy_to(own);
