@@ -76,10 +76,10 @@ training mode.
 **Starting from weights.** `model.init_from` loads parameters and buffers by name before the first step; the optimizer
 starts anew (to go on with a run, resume it instead). `file` is a `.safetensors` file with PyTorch's names and shapes,
 a checkpoint, or a `last` or `best` file; of a checkpoint `model.safetensors` is read, and another of its files, such as
-`ema.safetensors`, by naming it. `rename` brings names together, first match first: `{backbone.*: "*"}` takes a
-prefix away, `{"*": "backbone.*"}` puts one on, `{fc.*: null}` leaves the old head out. A tensor of another shape is always an error. With `strict: false`
-parameters that the file lacks keep their random values and tensors that the model lacks are left out; a report says
-which. `num_batches_tracked` may be missing, as in files of old versions of PyTorch.
+`ema.safetensors`, by naming it. `rename` brings names together, first match first: `{backbone.*: "*"}` takes a prefix
+away, `{"*": "backbone.*"}` puts one on, `{fc.*: null}` leaves the old head out. A tensor of another shape is always an
+error. With `strict: false` parameters that the file lacks keep their random values and tensors that the model lacks are
+left out; a report says which. `num_batches_tracked` may be missing, as in files of old versions of PyTorch.
 
 **Synthetic data** (`kind: synthetic`, `name: ...`), drawn as PyTorch draws it from `seed`:
 

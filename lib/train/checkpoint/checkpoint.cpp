@@ -38,7 +38,9 @@ void check_names(const Directory& directory, const Manifest& manifest) {
 }
 
 std::vector<std::byte> read_checked(const Directory& directory, const std::string& name, const FileSum& expected) {
-  const std::vector<std::byte> bytes = directory.read(name, expected.size);
+  if (!name.ends_with(kTensorSuffix) && expected.size > kMostTextBytes)
+    throw_error("{}/{}: expected {} bytes at most, found {}", directory.path(), name, kMostTextBytes, expected.size);
+  std::vector<std::byte> bytes = directory.read(name, expected.size);
   FileSum found;
   found.add(bytes);
   if (found.size != expected.size)

@@ -41,11 +41,12 @@ class CheckpointFolder {
  public:
   CheckpointFolder(std::string dir, KeepRule keep) : dir_(std::move(dir)), keep_(keep) {}
 
-  // Makes the folder and removes what a killed writer left half done. Error: it cannot be written.
+  // Makes the folder and removes what a killed writer left half done: before anything else at a start. Error: it cannot
+  // be written.
   void prepare() const;
   // Returns the new checkpoint's path once it is safe on the disk, `last` (and `best`) name it, and those the rule
-  // doesn't keep are gone. Writing a step anew replaces it. Error, with the system's reason (disk full, quota, ...):
-  // what was there before is untouched and the half-written is removed.
+  // doesn't keep are gone (one that cannot be removed is warned about). Writing a step anew replaces it. Error, with
+  // the system's reason (disk full, quota, ...): what was there before is untouched and the half-written is removed.
   std::string write(const Snapshot& snapshot, bool best) const;
   // The whole one of the highest step; every newer one that is damaged is warned about, with what is wrong. nullopt:
   // there is none. Error: there are some, but none is whole.

@@ -130,7 +130,11 @@ std::string CheckpointFolder::write(const Snapshot& snapshot, bool best) const {
   }
   folder.replace_text(kLast, name + "\n");
   if (best && keep_.best) folder.replace_text(kBest, name + "\n");
-  remove_by_rule(folder, keep_);
+  try {
+    remove_by_rule(folder, keep_);
+  } catch (const Error& error) {  // the new one is safe all the same
+    log::warning("an old checkpoint is not removed: {}", error.what());
+  }
   return dir_ + "/" + name;
 }
 

@@ -1,6 +1,9 @@
 #include "train/checkpoint/checkpoint_writer.h"
 
 #include <exception>
+#include <memory>
+#include <system_error>
+#include <utility>
 
 #include "core/error.h"
 
@@ -17,7 +20,12 @@ void CheckpointWriter::write(Snapshot snapshot, bool best) {
     write_now(snapshot, best);
     return;
   }
-  thread_ = std::thread([this, own = std::move(snapshot), best] { write_now(own, best); });
+  const auto own = std::make_shared<const Snapshot>(std::move(snapshot));
+  try {
+    thread_ = std::thread([this, own, best] { write_now(*own, best); });
+  } catch (const std::system_error&) {  // the process may have no more threads: training waits this time
+    write_now(*own, best);
+  }
 }
 
 void CheckpointWriter::write_now(const Snapshot& snapshot, bool best) {

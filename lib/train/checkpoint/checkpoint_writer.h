@@ -18,7 +18,7 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits for the one under way first. What goes wrong is kept for take_failure(). Error: no thread can be started.
+  // Waits for the one under way first. What goes wrong is kept for take_failure().
   void write(Snapshot snapshot, bool best);
   void wait();  // until nothing is under way
   // What went wrong since it was last asked, once (without waiting).

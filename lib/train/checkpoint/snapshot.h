@@ -34,8 +34,9 @@ std::optional<uint64_t> tensor_bytes(TensorType type, std::span<const int64_t> s
 struct TensorSource {
   std::string name;  // as in a PyTorch state dict: "conv1.weight"
   TensorType type = TensorType::f32;
-  std::vector<int64_t> shape;                         // PyTorch's; empty: a scalar
-  std::function<void(std::span<std::byte>)> copy_to;  // fills exactly the tensor's bytes, row-major, little-endian
+  std::vector<int64_t> shape;  // PyTorch's; empty: a scalar
+  std::function<void(std::span<std::byte>)>
+      copy_to;  // fills exactly the tensor's bytes (not asked for none), row-major, little-endian
 };
 
 struct Snapshot {

@@ -24,6 +24,7 @@ class TensorFile {
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   static constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the limit of the safetensors packages
+  static constexpr size_t kLongestName = 4096;
 
   // Error, naming file, what was expected and found: cannot be read, truncated, longer than it says, not JSON,
   // overlapping or missing bytes, sizes that overflow or do not fit the shapes, an unknown type, a name twice.

@@ -16,7 +16,6 @@ using Json = nlohmann::json;
 
 constexpr size_t kMostTensors = size_t{1} << 20;
 constexpr size_t kMostDimensions = 64;  // PyTorch's limit
-constexpr size_t kLongestName = 4096;
 
 // Where the parser is: outside, in the map of tensors, in one tensor's map, in its list, in the map of metadata.
 enum class Place : uint8_t { start, tensors, tensor, list, metadata, end };
@@ -42,7 +41,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
   }
 
   bool key(std::string& text) override {
-    if (text.size() > kLongestName) fail("a name of more than 4096 bytes");
+    if (text.size() > TensorFile::kLongestName) fail("a name of more than 4096 bytes");
     if (place_ == Place::tensors) {
       if (header_.entries.contains(text) || (text == "__metadata__" && metadata_seen_)) fail_twice(text);
       metadata_seen_ |= text == "__metadata__";

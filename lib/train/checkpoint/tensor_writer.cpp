@@ -51,7 +51,10 @@ Layout lay_out(const std::vector<TensorSource>& tensors) {
 
 void check_names(const std::vector<TensorSource>& tensors) {
   std::vector<std::string_view> names;
-  for (const TensorSource& tensor : tensors) names.emplace_back(tensor.name);
+  for (const TensorSource& tensor : tensors) {
+    if (tensor.name.size() > TensorFile::kLongestName) throw_error("a tensor's name has more than 4096 bytes");
+    names.emplace_back(tensor.name);
+  }
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end()) throw_error("two tensors are named '{}'", *twice);
@@ -71,6 +74,7 @@ FileSum write_tensor_file(const Directory& directory, const std::string& name,
   file.write(as_bytes(layout.header));
   std::vector<std::byte> values;
   for (size_t i = 0; i < layout.tensors.size(); ++i) {
+    if (layout.bytes[i] == 0) continue;
     values.resize(std::max<size_t>(values.size(), layout.bytes[i]));
     const auto own = std::span(values).first(layout.bytes[i]);
     layout.tensors[i]->copy_to(own);
