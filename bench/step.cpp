@@ -59,7 +59,7 @@ double validation_loss(const Config& config, Trainer& trainer, Backend& backend,
                    deal_virtual_ranks({}, communicator.rank(), communicator.size()), loss_spec(config.train),
                    config.eval.batch_size)
       .run()
-      .loss;
+      ->loss;
 }
 
 // Lines that tell a reader of oneDNN's messages which of them belong to the timed steps.

@@ -99,7 +99,8 @@ TEST_CASE("a killed run leaves no shared memory behind") {
   const auto names = [] {
     std::set<std::string> found;
     for (const auto& entry : fs::directory_iterator("/dev/shm"))
-      if (entry.path().filename().string().starts_with("lockstep-")) found.insert(entry.path().filename());
+      if (entry.is_regular_file() && entry.path().filename().string().starts_with("lockstep-"))
+        found.insert(entry.path().filename());
     return found;
   };
   const Folder folder;
