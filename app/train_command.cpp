@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "backend/factory.h"
 #include "comm/abort_all.h"
+#include "comm/cores.h"
 #include "comm/factory.h"
 #include "comm/launcher.h"
 #include "comm/malloc_policy.h"
@@ -49,7 +50,7 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
     return kRunFailed;
   }
   log::info("{} and is saved; --resume auto goes on", what);
-  if (config.run.requeue && mpi.rank() == 0) requeue_job();
+  if (config.run.requeue && mpi.rank() == 0 && may_requeue(*result.interrupted)) requeue_job();
   return kStoppedEarly;
 }
 
@@ -76,6 +77,10 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
   log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), {}, communicator {}{}", mpi.size(), mpi.nodes(),
             threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
             why.empty() ? "" : ": " + why);
+  const std::string shortage = config.device.threads > 0 ? thread_shortage(threads, count_cpus(allowed_cpus()),
+                                                                           mpi.local_size(), mpi.allowed_cores())
+                                                         : "";
+  if (!shortage.empty() && mpi.local_rank() == 0) log::warning("{}", shortage);
   if (!arithmetic.missing.empty() && mpi.rank() == 0)
     log::warning("train.precision {}: {}, so products are computed in fp32: not faster than fp32",
                  config.train.precision, arithmetic.missing);
@@ -126,8 +131,8 @@ Command add_train(CLI::App& parent) {
     keep_large_blocks();
     const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
     Watchdog watchdog(name_of_process(early_rank), kRunFailed);
-    watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
     Fault(std::max(0, early_rank)).at_start();
+    watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
     MpiEnvironment mpi;
     watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
     log::setup(mpi.rank(), mpi.size(), options->quiet);

@@ -50,7 +50,9 @@ const Schema& run_schema() {
                key("time_margin", &S::time_margin, between(0, kLongest),
                    "Ends the run, saved, this long before the time limit of its Slurm job."),
                key("requeue", &S::requeue, anything(),
-                   "A run that ended because it was asked to puts its Slurm job back into the queue.")});
+                   "A run that was asked to end, and is saved, puts its Slurm job back into the queue: not after "
+                   "SIGTERM, which "
+                   "scancel sends, and preemption, where Slurm does it.")});
   return schema;
 }
 

@@ -70,6 +70,8 @@ std::optional<double> slurm_seconds_left() {
   return parse_slurm_time_left(ask({"squeue", "--noheader", "--format=%L", std::string("--jobs=") + job}));
 }
 
+bool may_requeue(const std::string& reason) { return !reason.starts_with("SIGTERM"); }
+
 void requeue_job() {
   const char* job = std::getenv("SLURM_JOB_ID");
   if (job == nullptr) throw_error("run.requeue: this is no Slurm job (SLURM_JOB_ID is not set)");

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "support/training_run.h"
 
@@ -79,7 +81,7 @@ TEST_CASE("a rank that does not start ends the launch at its time limit") {
     CHECK(outcome.exit_code == 1);
     CHECK((outcome.says("rank 0: waited 4 s in MPI_Init (--start-timeout) for other ranks") ||
            outcome.says("rank 2: waited 4 s in MPI_Init (--start-timeout) for other ranks")));
-    if (std::string(action) == "stop") CHECK_FALSE(outcome.says("rank 1: waited"));
+    CHECK_FALSE(outcome.says("rank 1: waited"));
   }
 }
 
@@ -91,6 +93,28 @@ TEST_CASE("a rank that dies before MPI has started ends the launch") {
   CHECK(outcome.seconds < 12);
   CHECK(outcome.exit_code != 0);
   CHECK(outcome.says("signal 9"));
+}
+
+TEST_CASE("a killed run leaves no shared memory behind") {
+  const auto names = [] {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator("/dev/shm"))
+      if (entry.is_regular_file() && entry.path().filename().string().starts_with("lockstep-"))
+        found.insert(entry.path().filename());
+    return found;
+  };
+  const Folder folder;
+  const auto before = names();
+  const Outcome outcome =
+      run_process(with_fault("0,step:3,kill", mpirun(3, folder.train({"--set", "distributed.backend=shm"}))), 50);
+  CAPTURE(outcome.output);
+  CHECK(outcome.exit_code != 0);
+  const auto after = names();
+  sleep(1);  // another test's names are gone by then
+  for (const std::string& name : names()) {
+    CAPTURE(name);
+    CHECK((before.contains(name) || !after.contains(name)));
+  }
 }
 
 TEST_CASE("a rank without memory at the start ends all ranks with that") {
@@ -123,8 +147,8 @@ TEST_CASE("a rank that the system gives no memory ends all ranks with its messag
 
 TEST_CASE("the supervisor starts a killed run again and it ends with the bits of an unbroken one") {
   const Folder folder;
-  const std::vector<std::string> run = folder.train(
-      {"--set", "checkpoint.every=8 steps", "--set", "train.max_steps=24", "--set", "train.global_batch_size=8"});
+  const std::vector<std::string> run =
+      folder.train({"--set", "checkpoint.every=8 steps", "--set", "train.max_steps=24"});
   const Outcome unbroken = run_process(mpirun(2, run), 60);
   CAPTURE(unbroken.output);
   REQUIRE(unbroken.exit_code == 0);
@@ -159,4 +183,29 @@ TEST_CASE("the supervisor does not repeat what is wrong and passes its exit code
       run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.train({"--resume", "runs/a"}))), 30);
   CHECK(refused.exit_code == 2);
   CHECK(refused.says("use --resume auto"));
+}
+
+TEST_CASE("mpirun passes SIGUSR1 on and the run ends saved with an exit code of its own") {
+  const Folder folder;
+  const std::vector<std::string> run =
+      folder.train({"--set", "checkpoint.every=1000000 epochs", "--set", "train.epochs=1000000"});
+  // $0: where the output goes. The first step is told at once, the signals are caught by then.
+  std::vector<std::string> command{"sh", "-c",
+                                   "\"$@\" > \"$0\" 2>&1 & until grep -q 'step      0' \"$0\"; do sleep 0.1; done; "
+                                   "kill -USR1 $!; wait $!; code=$?; cat \"$0\"; exit $code",
+                                   folder.marker()};
+  for (const std::string& word : mpirun(3, run)) command.push_back(word);
+  const Outcome outcome = run_process(command, 60);
+  CAPTURE(outcome.output);
+  CHECK_FALSE(outcome.timed_out);
+  CHECK(outcome.exit_code == 75);
+  CHECK(outcome.says("SIGUSR1 on rank "));
+  CHECK(outcome.count(" and is saved; --resume auto goes on") == 1);
+  const Outcome resumed =
+      run_process(mpirun(3, folder.train({"--resume", "auto", "--dry-run", "--set", "checkpoint.every=1000000 epochs",
+                                          "--set", "train.epochs=1000000"})),
+                  60);
+  CAPTURE(resumed.output);
+  CHECK(resumed.exit_code == 0);
+  CHECK(resumed.says("resuming "));
 }

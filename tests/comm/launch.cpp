@@ -110,3 +110,9 @@ TEST_CASE("the rank is known from the launcher before MPI has started") {
               {"OMPI_COMM_WORLD_SIZE", "4"},
               {"OMPI_COMM_WORLD_RANK", "1"}}) == 1);
 }
+
+TEST_CASE("threads beyond the cores that a rank is bound to are named with the cure") {
+  CHECK(thread_shortage(4, 4, 2, 8) == "");
+  CHECK(thread_shortage(4, 1, 2, 8).find("device.threads is 4, but this rank is bound to 1 core(s): ") == 0);
+  CHECK(thread_shortage(4, 8, 4, 8).find("device.threads is 4 for each of 4 ranks, but they share 8 core(s): ") == 0);
+}

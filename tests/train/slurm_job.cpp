@@ -89,6 +89,11 @@ TEST_CASE("a squeue that fails is an error with its words") {
                        "squeue --noheader ended with code 1: slurm_load_jobs error: Invalid job id specified", Error);
 }
 
+TEST_CASE("a job that was cancelled does not come back") {
+  CHECK_FALSE(may_requeue("SIGTERM on rank 1"));
+  for (const char* reason : {"SIGUSR1 on rank 0", "max_time", "Slurm's time limit"}) CHECK(may_requeue(reason));
+}
+
 TEST_CASE("a job is put back by scontrol and its refusal is an error") {
   const FakeSlurm slurm;
   slurm.program("scontrol", "exit 0");
