@@ -60,6 +60,10 @@ TEST_CASE("another collective is named on both sides with its step") {
   check_disagreement([](Communicator& c, std::span<float> g) { c.all_reduce_sum(g.first(100)); },
                      [](Communicator& c, std::span<float>) { c.barrier(); },
                      {"all_reduce_sum of 100 (step 7)", "barrier (step 7)"});
+  // What a rank doesn't expect is longer than what it does.
+  check_disagreement([](Communicator& c, std::span<float> g) { c.all_reduce_sum(g); },
+                     [](Communicator& c, std::span<float>) { c.barrier(); },
+                     {"all_reduce_sum of 40000 (step 7)", "barrier (step 7)"});
 }
 
 TEST_CASE("another size is named on both sides") {

@@ -23,7 +23,7 @@ bool by_whole_arrays(size_t bytes, int ranks) {
 
 // Elements that each rank adds in a round, measured: what was received is still in the second-level cache when it is
 // added, and a round is long enough for the network. The whole round is bounded, for the staging's sake.
-constexpr size_t round_slice = 256 << 10, longest_round = 2 << 20;
+constexpr size_t round_slice = 128 << 10, longest_round = 2 << 20;
 
 size_t round_of(int ranks, size_t chunk_limit) {
   return std::min({chunk_limit, round_slice * static_cast<size_t>(ranks), longest_round});
