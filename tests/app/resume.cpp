@@ -147,6 +147,17 @@ TEST_CASE("resume: a new run does not mix with an old one's checkpoints") {
   CHECK_MESSAGE(anew.exit_code == 0, anew.output);
   CHECK(!fs::exists(folder / "run" / "checkpoints" / "step-000000009"));
   CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+
+  // Going back to an earlier step of the same run.
+  const std::vector<std::string> back{"--resume", (folder / "run" / "checkpoints" / "step-000000004").string()};
+  CHECK(folder.train("run", 2, with(kBatch, back)).says("remove those after step 4 with --overwrite"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+  const Outcome gone_back =
+      folder.train("run", 2, with(with(kBatch, back), {"--overwrite", "--set", "train.max_steps=7"}));
+  CHECK_MESSAGE(gone_back.exit_code == 0, gone_back.output);
+  CHECK(!fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000004"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000007"));
 }
 
 TEST_CASE("resume: a checkpoint of another model or optimizer is refused with the reason") {
