@@ -116,7 +116,7 @@ Command add_train(CLI::App& parent) {
   command->add_flag("--allow-batch-change", options->resume.allow_batch_change,
                     "Resume with another global batch than the checkpoint's run had");
   command->add_flag("--overwrite", options->resume.overwrite,
-                    "Start anew in a run.dir with checkpoints, which are removed");
+                    "Remove the checkpoints of run.dir that lie after the step the run starts with");
   command
       ->add_option("--start-timeout", options->start_timeout,
                    "Seconds until all ranks must have started and agreed on config and communicator")

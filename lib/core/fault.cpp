@@ -1,6 +1,7 @@
 #include "core/fault.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -42,21 +43,24 @@ Fault::Fault(int rank) {
   const std::string_view kind = take(place, ':');
   constexpr std::pair<std::string_view, Place> unnumbered[] = {{"start", Place::start},
                                                                {"preparation", Place::preparation}};
-  constexpr std::pair<std::string_view, Place> numbered[] = {
-      {"step", Place::step}, {"forward", Place::forward}, {"loader", Place::loader}, {"save", Place::save}};
+  constexpr std::pair<std::string_view, Place> numbered[] = {{"step", Place::step},
+                                                             {"forward", Place::forward},
+                                                             {"loader", Place::loader},
+                                                             {"save", Place::save},
+                                                             {"evaluation", Place::evaluation}};
   Place wanted = Place::none;
   for (const auto& [name, value] : unnumbered)
     if (kind == name && place.empty()) wanted = value;
   for (const auto& [name, value] : numbered)
     if (kind == name && read(place, number_)) wanted = value;
   action_ = take(action, ':');
-  const std::string_view plain[] = {"throw", "memory", "kill", "stop"};
+  const std::string_view plain[] = {"throw", "memory", "kill", "stop", "term", "usr1"};
   const bool known = std::ranges::find(plain, action_) != std::end(plain);
   valid = valid && wanted != Place::none && (action_ == "sleep" ? read(action, seconds) : known && action.empty());
   if (!valid)
     throw_error(
-        "LOCKSTEP_FAULT: expected RANK,start|preparation|step:N|forward:N|loader:N|save:N,"
-        "sleep:SECONDS|throw|memory|kill|stop, found '{}'",
+        "LOCKSTEP_FAULT: expected RANK,start|preparation|step:N|forward:N|loader:N|save:N|evaluation:N,"
+        "sleep:SECONDS|throw|memory|kill|stop|term|usr1, found '{}'",
         variable);
   seconds_ = static_cast<double>(seconds);
   if (wanted_rank == rank) place_ = wanted;
@@ -68,6 +72,8 @@ void Fault::act() const {
   if (action_ == "throw") throw_error("LOCKSTEP_FAULT asks for an error here");
   if (action_ == "kill") raise(SIGKILL);
   if (action_ == "stop") raise(SIGSTOP);
+  if (action_ == "term") kill(getpid(), SIGTERM);
+  if (action_ == "usr1") kill(getpid(), SIGUSR1);
 }
 
 }  // namespace lockstep

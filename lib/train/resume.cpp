@@ -11,16 +11,18 @@ namespace lockstep {
 std::optional<Checkpoint> find_checkpoint(const ResumeRequest& request, const CheckpointFolder& folder,
                                           bool will_save) {
   if (request.from == "auto") return folder.newest();
-  if (!request.from.empty()) return read_checkpoint(request.from);
+  std::optional<Checkpoint> found;
+  if (!request.from.empty()) found = read_checkpoint(request.from);
+  const int64_t start = found ? found->step : -1;
   const std::vector<int64_t> steps = folder.steps();
-  if (!will_save || steps.empty()) return std::nullopt;
+  if (!will_save || steps.empty() || steps.back() <= start) return found;
   if (!request.overwrite)
     throw_error(
         "{}: an earlier run has left checkpoints here, the newest after {} steps: go on from it with --resume auto, "
-        "choose another run.dir, or start anew and remove them with --overwrite",
-        folder.dir(), steps.back());
-  folder.clear();
-  return std::nullopt;
+        "choose another run.dir, or remove {} with --overwrite",
+        folder.dir(), steps.back(), found ? "those after step " + std::to_string(start) : "them");
+  folder.remove_after(start);
+  return found;
 }
 
 std::string broadcast_text(const std::string& text, Communicator& communicator) {

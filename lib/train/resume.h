@@ -17,11 +17,11 @@ namespace lockstep {
 struct ResumeRequest {
   std::string from;  // empty: start anew; "auto": the run's newest checkpoint, if there is one; or a path
   bool allow_batch_change = false;  // go on with another global batch
-  bool overwrite = false;           // start anew even though the run has checkpoints, which are removed
+  bool overwrite = false;           // remove the run's checkpoints that lie after the step it starts with
 };
 
-// Rank 0. nullopt: the run starts anew. Error: nothing at the path, nothing whole, or a run that starts anew (and will
-// save checkpoints) where another one's lie.
+// Rank 0. nullopt: the run starts anew. Error: nothing at the path, nothing whole, or a run that would save checkpoints
+// among later ones of another.
 std::optional<Checkpoint> find_checkpoint(const ResumeRequest& request, const CheckpointFolder& folder, bool will_save);
 
 // Rank 0's text on every rank. Collective.

@@ -86,6 +86,7 @@ EpochResult Trainer::train_epoch() {
   evaluation_seconds_ = 0;
   const Clock::time_point start = Clock::now();
   begin_epoch(epoch_, position_);
+  epoch_open_ = true;
   const int64_t steps = std::min(epoch_plan_.steps(), total_steps_ - step_);
   if (evaluation_pending_) evaluate(result);
   for (int64_t k = 0; k < steps && !stopped_ && !interrupted_; ++k) {
@@ -108,7 +109,8 @@ void Trainer::end_epoch(EpochResult& result) {
   result.train_loss = sums[0] / sums[1];
   nonfinite_->stop_if_bad(sums[2], sums[0], step_ - 1);
   if (evaluation_due_after_epoch(epoch_) && !stopped_) evaluate(result);
-  if (interrupted_) return;  // the end of this epoch is still to be made
+  if (interrupted_) return;
+  epoch_open_ = false;
   if (sums[1] > 0) learning_rate_->observe_epoch(result.train_loss);
   if (stopped_ && !log_due() && step_in_epoch_ >= 0) log_step(step_in_epoch_);
   const bool whole = step_in_epoch_ + 1 >= epoch_plan_.steps();  // not where max_steps cuts it
@@ -143,6 +145,7 @@ bool Trainer::asked_to_end() {
 }
 
 void Trainer::keep_step_start(int64_t step_in_epoch) {
+  step_start_.generator.reset();
   if (!stop_ || epoch_plan_.window_size(step_in_epoch) * ranks_.held == 1) return;
   std::ranges::copy(statistics_->all(), step_start_.statistics.begin());
   std::ranges::copy(statistics_->samples(), step_start_.samples.begin());
@@ -248,6 +251,7 @@ double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
 }
 
 LossSums Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate) {
+  fault_.at_forward(step_);
   Bound& bound = this->bound(batch.count);
   Graph& graph = *bound.graph;
   const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(ranks_.first + piece),

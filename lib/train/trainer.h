@@ -103,7 +103,7 @@ class Trainer {
   void load_initial_weights();
   void build_on_parameters();
   // trainer.cpp: the loop.
-  bool finished() const { return step_ >= total_steps_ || stopped_; }
+  bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
   RunResult interrupted_result(RunResult result);
   EpochResult train_epoch();
@@ -177,6 +177,7 @@ class Trainer {
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
   std::unique_ptr<BatchLoader> loader_;
+  int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<LossScaling> loss_scaling_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -192,6 +193,7 @@ class Trainer {
   int64_t position_ = 0;  // in the epoch's list: positions consumed
   int64_t first_step_ = 0,
           step_in_epoch_ = -1;       // of the epoch: steps before epoch_plan_; the last one done, from there
+  bool epoch_open_ = false;          // what comes after an epoch's last step is still to be done
   bool evaluation_pending_ = false;  // the one after the last step was cut off
   bool best_pending_ = false;        // the model is the best so far and not saved yet
   std::optional<int64_t> saved_step_;

@@ -46,22 +46,23 @@ bool Trainer::checkpoint_due_after_epoch() const {
 
 // Collective. Rank 0's disk is busy while training goes on; what went wrong there is told at the next checkpoint.
 void Trainer::save() {
-  if (saved_step_ == step_) return;
-  communicator_.activity().saving(step_ - 1);
+  if (saved_step_ == step_ && !best_pending_) return;
+  communicator_.activity().saving(std::max<int64_t>(step_ - 1, 0));
   double bad[2] = {nonfinite_->flag(), 0};
   communicator_.all_reduce(bad, ReduceOp::sum);
   nonfinite_->stop_if_bad(bad[0], bad[1], step_ - 1);  // a model that is broken replaces no good one
   tell_failed_checkpoints();
+  fault_.at_save(step_);
   Snapshot made = snapshot();
   if (writer_) writer_->write(std::move(made), best_pending_);
   saved_step_ = step_;
   best_pending_ = false;
-  communicator_.activity().step(step_ - 1);
+  communicator_.activity().step(step_);
 }
 
 void Trainer::finish_saving() {
   if (!checkpoints()) return;
-  communicator_.activity().saving(step_ - 1);
+  communicator_.activity().saving(std::max<int64_t>(step_ - 1, 0));
   tell_failed_checkpoints();
 }
 
@@ -84,6 +85,7 @@ State Trainer::replicated_state() const {
   state.set("position", position_);
   state.set("stopped_early", stopped_);
   state.set("evaluated", evaluated_);
+  state.set("epoch_open", epoch_open_);
   state.set("evaluation_pending", evaluation_pending_);
   state.set("samples", plan_.spec().samples);
   state.set("world_size", plan_.spec().world_size);
@@ -187,12 +189,12 @@ std::optional<Checkpoint> Trainer::take_up(const ResumeRequest& request) {
       resumed_ = parse_state(json, found ? found->path : "rank 0's checkpoint");
       at = run_position(*resumed_, plan_, request.allow_batch_change);
       step_ = at.step, epoch_ = at.epoch, position_ = at.position;
+      saved_step_ = step_;
     }
     total_steps_ = resumed_ ? lockstep::total_steps(plan_, at) : plan_.total_steps();
   });
   if (found) {
     resumed_from_ = found->path;
-    saved_step_ = step_;
     log::info("resuming {} after {} steps, in epoch {}", found->path, step_, epoch_ + 1);
     if (const std::string changes = config_differences(found->config, to_yaml(config_)); !changes.empty())
       log::info("the config differs from the checkpoint's: {}", changes);
@@ -220,6 +222,7 @@ void Trainer::restore(const Checkpoint* checkpoint) {
     if (judge_ && !judge.values().empty()) judge_->restore(judge);
     stopped_ = state.flag("stopped_early");
     evaluated_ = judge_ && state.flag("evaluated");
+    epoch_open_ = state.flag("epoch_open");
     evaluation_pending_ = evaluator_ && state.flag("evaluation_pending");
     validation_ = state.part("validation");
     if (checkpoint != nullptr) restore_arrays(*checkpoint);

@@ -119,6 +119,7 @@ void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync) statistics_->agree();
   const AveragedWeights averaged(average_.get(), network_->store());
+  fault_.at_evaluation(step_);
   if (stop_) stop_->change_pace();
   const std::optional<Metrics> found = evaluator_->run([this] { return asked_to_end(); });
   if (stop_) stop_->change_pace();

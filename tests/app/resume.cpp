@@ -2,18 +2,15 @@
 // what is refused. That every kind of state comes back is shown in tests/mpi/resume.cpp.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
 
-#include "support/memory_folder.h"
-#include "support/process.h"
+#include "support/run_folder.h"
 
 using namespace lockstep::test;
 namespace fs = std::filesystem;
@@ -31,76 +28,6 @@ log: {every: 1, indices: true, per_rank: true}
 checkpoint: {every: 4, keep: 100}
 )";
 
-// A config in a folder of its own, which is also where its runs write.
-class Folder {
- public:
-  explicit Folder(const char* yaml) : path_(memory_folder() / fmt::format("lockstep_app_resume_{}", getpid())) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-    std::ofstream(path_ / "run.yaml") << yaml;
-  }
-  ~Folder() { fs::remove_all(path_); }
-
-  // Trains into run directory `name`. `arguments` after "lockstep train FILE".
-  Outcome train(const std::string& name, int ranks, const std::vector<std::string>& arguments,
-                const std::vector<std::string>& environment = {}) const {
-    std::vector<std::string> command{LOCKSTEP_BINARY, "train", (path_ / "run.yaml").string(), "--set",
-                                     "run.dir=" + (path_ / name).string()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> launch = mpirun(ranks, command);
-    std::vector<std::string> with_environment{"env"};
-    with_environment.insert(with_environment.end(), environment.begin(), environment.end());
-    with_environment.insert(with_environment.end(), launch.begin(), launch.end());
-    return run_process(with_environment, 100);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-// Steps and validations without times, and the end's digest.
-struct Told {
-  std::vector<std::string> events;
-  std::string digest;
-  std::map<int64_t, std::set<int64_t>> rows;  // of each step, whichever rank took them
-};
-
-Told told(const fs::path& dir) {
-  Told result;
-  std::ifstream file(dir / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json event = nlohmann::json::parse(line);
-    const std::string kind = event["event"];
-    if (kind == "end") result.digest = event["model_sha256"];
-    if (kind != "step" && kind != "eval") continue;
-    for (const auto& rank : event.value("rank_indices", nlohmann::json::array()))
-      for (const auto& micro_step : rank)
-        for (const int64_t row : micro_step) result.rows[event["step"]].insert(row);
-    event.erase("seconds");
-    event.erase("samples_per_second");
-    result.events.push_back(event.dump());
-  }
-  return result;
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-// Every file of every checkpoint by name; but the config names the folder, and the manifest has its checksum.
-std::map<std::string, std::string> checkpoint_bytes(const fs::path& run) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(run / "checkpoints")) {
-    const std::string name = entry.path().filename();
-    if (entry.is_regular_file() && name != "config.yaml" && name != "manifest.json")
-      files[fs::relative(entry.path(), run)] = bytes_of(entry.path());
-  }
-  return files;
-}
-
 std::vector<std::string> with(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -112,7 +39,7 @@ const std::vector<std::string> kResume{"--resume", "auto"};
 }  // namespace
 
 TEST_CASE("resume: a killed run goes on to the end of the unbroken one and its log has no seam") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   const Outcome whole = folder.train("whole", 2, kBatch);
   REQUIRE_MESSAGE(whole.exit_code == 0, whole.output);
   const Outcome killed = folder.train("killed", 2, kBatch, {"LOCKSTEP_FAULT=1,step:19,kill"});
@@ -130,7 +57,7 @@ TEST_CASE("resume: a killed run goes on to the end of the unbroken one and its l
 }
 
 TEST_CASE("resume: with virtual ranks checkpoints are the same bytes on any number of ranks and any may go on") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   const std::vector<std::string> virtual_ranks{"--set", "train.batch_size=2", "--set", "train.virtual_ranks=8"};
   std::map<std::string, std::string> expected;
   for (const auto& [name, ranks, backend] :
@@ -158,7 +85,7 @@ TEST_CASE("resume: with virtual ranks checkpoints are the same bytes on any numb
 }
 
 TEST_CASE("resume: other ranks with the same global batch take the same samples") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   REQUIRE(folder.train("whole", 2, with(kBatch, {"--set", "train.accumulate=2"})).exit_code == 0);
   const Told whole = told(folder / "whole");
   const auto batch = [](int size, int accumulate) {
@@ -176,7 +103,7 @@ TEST_CASE("resume: other ranks with the same global batch take the same samples"
 }
 
 TEST_CASE("resume: another global batch is refused unless allowed and then no sample of the epoch is lost") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   REQUIRE(folder.train("run", 2, with(kBatch, {"--set", "train.max_steps=4"})).exit_code == 0);
   const Outcome refused = folder.train("run", 3, with(kBatch, kResume));
   CHECK(refused.exit_code == 2);
@@ -198,7 +125,7 @@ TEST_CASE("resume: another global batch is refused unless allowed and then no sa
 }
 
 TEST_CASE("resume: a finished run says so and a longer one goes on") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   REQUIRE(folder.train("whole", 2, kBatch).exit_code == 0);
   REQUIRE(folder.train("run", 2, with(kBatch, {"--set", "train.epochs=2"})).exit_code == 0);
   const std::string log = bytes_of(folder / "run" / "metrics.jsonl");
@@ -211,7 +138,7 @@ TEST_CASE("resume: a finished run says so and a longer one goes on") {
 }
 
 TEST_CASE("resume: a new run does not mix with an old one's checkpoints") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   REQUIRE(folder.train("run", 2, with(kBatch, {"--set", "train.max_steps=9"})).exit_code == 0);
   const Outcome refused = folder.train("run", 2, kBatch);
   CHECK(refused.exit_code == 2);
@@ -220,10 +147,21 @@ TEST_CASE("resume: a new run does not mix with an old one's checkpoints") {
   CHECK_MESSAGE(anew.exit_code == 0, anew.output);
   CHECK(!fs::exists(folder / "run" / "checkpoints" / "step-000000009"));
   CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+
+  // Going back to an earlier step of the same run.
+  const std::vector<std::string> back{"--resume", (folder / "run" / "checkpoints" / "step-000000004").string()};
+  CHECK(folder.train("run", 2, with(kBatch, back)).says("remove those after step 4 with --overwrite"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+  const Outcome gone_back =
+      folder.train("run", 2, with(with(kBatch, back), {"--overwrite", "--set", "train.max_steps=7"}));
+  CHECK_MESSAGE(gone_back.exit_code == 0, gone_back.output);
+  CHECK(!fs::exists(folder / "run" / "checkpoints" / "step-000000005"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000004"));
+  CHECK(fs::exists(folder / "run" / "checkpoints" / "step-000000007"));
 }
 
 TEST_CASE("resume: a checkpoint of another model or optimizer is refused with the reason") {
-  const Folder folder(kModel);
+  const RunFolder folder(kModel);
   REQUIRE(folder.train("run", 2, with(kBatch, {"--set", "train.max_steps=5"})).exit_code == 0);
   const Outcome model = folder.train(
       "run", 2,

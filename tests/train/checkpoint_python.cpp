@@ -118,7 +118,7 @@ TEST_CASE("the state dict of an nn.Sequential loads here and ours loads there") 
   const TempDir dir;
   const std::string theirs = dir.path() + "/theirs.safetensors";
   REQUIRE_EQ(python("packages.py", {"sequential", theirs}).output, "");
-  const auto backend = make_cpu_backend({.threads = 1});
+  const auto backend = make_cpu_backend({.threads = 1, .flush_denormals = false});
   Network net = network(*backend);
   net.lay_out([](size_t bytes) { return Buffer::host(bytes); });
   const InitReport report = init_from(TensorFile::read(theirs), {}, net.store());

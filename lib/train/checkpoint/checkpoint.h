@@ -51,8 +51,8 @@ class CheckpointFolder {
   // The whole one of the highest step; every newer one that is damaged is warned about, with what is wrong. nullopt:
   // there is none. Error: there are some, but none is whole.
   std::optional<Checkpoint> newest() const;
-  std::vector<int64_t> steps() const;  // of complete-looking ones, ascending
-  void clear() const;                  // removes all of them
+  std::vector<int64_t> steps() const;     // of complete-looking ones, ascending
+  void remove_after(int64_t step) const;  // the checkpoints of later steps
   const std::string& dir() const { return dir_; }
 
  private:

@@ -147,10 +147,14 @@ std::vector<int64_t> CheckpointFolder::steps() const {
   return steps;
 }
 
-void CheckpointFolder::clear() const {
+void CheckpointFolder::remove_after(int64_t step) const {
   const Directory folder = Directory::open(dir_);
-  for (const char* pointer : {kLast, kBest}) folder.remove(pointer);
-  for (const int64_t step : all_steps(folder)) folder.remove(step_name(step));
+  for (const char* pointer : {kLast, kBest}) {
+    if (pointed_at(folder, pointer).value_or(step + 1) > step) folder.remove(pointer);
+  }
+  for (const int64_t there : all_steps(folder)) {
+    if (there > step) folder.remove(step_name(there));
+  }
   folder.flush();
 }
 
