@@ -21,13 +21,7 @@ bool by_whole_arrays(size_t bytes, int ranks) {
   return bytes * static_cast<size_t>(ranks) <= (ranks == 2 ? gathered_bytes_of_two : gathered_bytes);
 }
 
-// Elements that each rank adds in a round, measured: what was received is still in the second-level cache when it is
-// added, and a round is long enough for the network. The whole round is bounded, for the staging's sake.
-constexpr size_t round_slice = 128 << 10, longest_round = 2 << 20;
-
-size_t round_of(int ranks, size_t chunk_limit) {
-  return std::min({chunk_limit, round_slice * static_cast<size_t>(ranks), longest_round});
-}
+constexpr size_t longest_round = 2 << 20;  // floats; bounds the slots
 
 // The longest piece of any collective.
 size_t slot_bytes(int ranks, size_t round) {
@@ -52,7 +46,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, const MpiOptions& options)
     : exceptions_(std::uncaught_exceptions()),
       activity_(options.activity == nullptr ? &activity() : options.activity),
       chunk_limit_(std::clamp<size_t>(options.chunk_limit, 1, INT_MAX)),
-      round_limit_(round_of(mpi::size(comm), chunk_limit_)),
+      round_limit_(std::min(chunk_limit_, longest_round)),
       meeting_(mpi::OwnedComm::duplicate(comm), options.timeout_seconds, slot_bytes(mpi::size(comm), round_limit_),
                activity_),
       exchange_(meeting_),
