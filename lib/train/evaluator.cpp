@@ -42,12 +42,13 @@ std::optional<Metrics> Evaluator::run(const std::function<bool()>& asked_to_end)
   if (shard_sizes_.empty()) shard_sizes_ = own_sizes("data.val", dataset_, communicator_);
   sums_ = {};
   for (const auto& metric : metrics_) metric->reset();
+  const int64_t most = most_batches();
   int64_t asked = 0;
   const auto end = [&] { return ++asked, asked_to_end(); };
   for (const std::vector<int64_t>& rows : shards_) {
     if (!add_shard(rows, end)) return std::nullopt;
   }
-  for (const int64_t most = most_batches(); asked < most;) {
+  while (asked < most) {
     if (end()) return std::nullopt;
   }
   return reduce();

@@ -75,11 +75,12 @@ RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active)
 // Of a resumed run the lines up to its checkpoint stay.
 void RunLog::open(const std::optional<ResumedLog>& resumed) {
   const std::string path = dir_ + "/metrics.jsonl";
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resumed ? 0 : O_TRUNC), 0644);
   if (file_ < 0) throw_error("{}: cannot be written: {}", path, std::strerror(errno));
-  const auto kept = static_cast<off_t>(resumed ? bytes_of_events(path, resumed->events) : 0);
-  if (::ftruncate(file_, kept) != 0) throw_error("{}: cannot be cut: {}", path, std::strerror(errno));
-  events_ = resumed ? resumed->events : 0;
+  if (!resumed) return;
+  if (::ftruncate(file_, static_cast<off_t>(bytes_of_events(path, resumed->events))) != 0)
+    throw_error("{}: cannot be cut: {}", path, std::strerror(errno));
+  events_ = resumed->events;
 }
 
 RunLog::~RunLog() {
