@@ -31,16 +31,20 @@ int number(const char* text) {
 
 std::span<const Launcher> launchers() { return known; }
 
-std::string launch_mismatch(const Environment& environment, int mpi_size) {
+const Launcher* find_launcher(const Environment& environment) {
   for (const Launcher& launcher : known) {
-    const char* size = environment(launcher.size);
-    if (size == nullptr || environment(launcher.rank) == nullptr) continue;
-    const int expected = number(size);
-    // More ranks than tasks is right: a heterogeneous Slurm job is one MPI world of several steps.
-    if (expected <= mpi_size) return "";
-    return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher.name, expected, launcher.cure);
+    if (environment(launcher.size) != nullptr && environment(launcher.rank) != nullptr) return &launcher;
   }
-  return "";
+  return nullptr;
+}
+
+std::string launch_mismatch(const Environment& environment, int mpi_size) {
+  const Launcher* launcher = find_launcher(environment);
+  if (launcher == nullptr) return "";
+  const int expected = number(environment(launcher->size));
+  // More ranks than tasks is right: a heterogeneous Slurm job is one MPI world of several steps.
+  if (expected <= mpi_size) return "";
+  return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher->name, expected, launcher->cure);
 }
 
 }  // namespace lockstep

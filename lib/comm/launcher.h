@@ -20,6 +20,9 @@ std::span<const Launcher> launchers();
 
 using Environment = std::function<const char*(const char* variable)>;  // nullptr: not set
 
+// The launcher that started this process; null: none that is known.
+const Launcher* find_launcher(const Environment& environment);
+
 // Empty when the launcher's count and MPI's agree or there is no launcher. Must see the environment as it was before
 // MPI_Init, which may set such variables itself.
 std::string launch_mismatch(const Environment& environment, int mpi_size);

@@ -150,7 +150,10 @@ const Schema& device_schema() {
   static const Schema schema = [] {
     Schema made = make<S>(
         "The device of each rank.",
-        {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}), "auto: cuda where a GPU is found, else cpu."),
+        {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}),
+             "auto: the CPU, as long as layers are missing on the GPU; cuda: each rank takes a GPU of its node."),
+         key("oversubscribe", &S::oversubscribe, anything(),
+             "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),
              "Compute threads per rank; 0: allowed cores / local ranks, 1 with virtual ranks."),
          key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),
