@@ -105,10 +105,10 @@ const Schema& distributed_schema() {
         {key("world_size", &S::world_size, between(1, 1 << 24),
              "Number of ranks; checked against the launch where given.")
              .also({"num_ranks", "ranks", "nproc"}),
-         key("backend", &S::backend, one_of({"auto", "serial", "shm", "mpi", "hierarchical"}),
+         key("backend", &S::backend, one_of({"auto", "serial", "shm", "mpi", "hierarchical", "nccl"}),
              "Communicator: shm: shared memory within a node; mpi: messages between all ranks; hierarchical: shared "
              "memory within nodes and messages between them; auto: shm where all ranks share a node, else the faster "
-             "of the other two, measured at the start. Same bits."),
+             "of the other two, measured at the start. Same bits. nccl: between GPUs, with device.kind: cuda."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
          key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
