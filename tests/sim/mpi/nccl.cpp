@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "comm/nccl/nccl_communicator.h"
+#include "comm/run_agreed.h"
 #include "sim/device_arrays.h"
 #include "sim/runtime/control.h"
 #include "support/tree.h"
@@ -38,7 +40,9 @@ std::vector<float> sums_of(int ranks) {
 
 // Three steps of "backward writes two buckets, each is summed as soon as it is written, then all of it is read".
 void three_steps(const MpiEnvironment& env, double timeout_seconds) {
-  cuda::Context context(env.rank());
+  std::optional<cuda::Context> made;
+  run_agreed(env.world(), [&] { made.emplace(env.rank()); });  // as a run claims its device
+  cuda::Context& context = *made;
   NcclCommunicator comm(env, context, timeout_seconds);
   const Buffer arena = comm.allocate(floats * sizeof(float));
   const std::span<float> gradients = arena.as<float>();
