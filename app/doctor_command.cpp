@@ -2,9 +2,9 @@
 // Alone, under mpirun and under srun; the exit code tells whether training would start.
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "app/commands.h"
 #include "comm/abort_all.h"
@@ -48,24 +48,33 @@ std::unique_ptr<Config> read_config(const Options& options, const MpiEnvironment
   return config;
 }
 
-// MPI did not start as the launcher meant it: the processes are strangers to each other, and one speaks for all.
-int tell_without_mpi(RunFacts& facts, const char* problem, const Environment& environment) {
+// As the launcher has it, where MPI knows nothing of the others.
+bool is_first(const Environment& environment) {
   const Launcher* launcher = find_launcher(environment);
-  const char* rank = launcher == nullptr ? nullptr : environment(launcher->rank);
+  return launcher == nullptr || std::string_view(environment(launcher->rank)) == "0";
+}
+
+// MPI did not start as the launcher meant it: the processes are strangers to each other, and one speaks for all.
+int tell_without_mpi(RunFacts& facts, const char* problem, bool speaks) {
   facts.launch_problem = problem;
   facts.ranks = {machine_facts()};
-  return tell(facts, rank == nullptr || std::string(rank) == "0");
+  return tell(facts, speaks);
 }
 
 int doctor(const Options& options) {
   keep_large_blocks();
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
   RunFacts facts = facts_of_launch(environment);
+  const bool first = is_first(environment);
+  if (const std::string missing = missing_pmi(environment); !missing.empty() && first) {
+    std::printf("WARNING: %s\n", missing.c_str());
+    std::fflush(stdout);
+  }
   std::unique_ptr<MpiEnvironment> mpi;
   try {
     mpi = std::make_unique<MpiEnvironment>();
   } catch (const PoliteError& error) {
-    return tell_without_mpi(facts, error.what(), environment);
+    return tell_without_mpi(facts, error.what(), first);
   }
   log::setup(mpi->rank(), mpi->size(), true);
   try {

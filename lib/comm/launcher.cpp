@@ -47,4 +47,15 @@ std::string launch_mismatch(const Environment& environment, int mpi_size) {
   return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher->name, expected, launcher->cure);
 }
 
+std::string missing_pmi(const Environment& environment) {
+  const Launcher* launcher = find_launcher(environment);
+  if (launcher == nullptr || launcher->size != std::string_view("SLURM_STEP_NUM_TASKS")) return "";
+  const int tasks = number(environment(launcher->size));
+  if (tasks < 2) return "";
+  for (const char* variable : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI2_FD"})
+    if (environment(variable) != nullptr) return "";
+  return fmt::format("the Slurm step has {} tasks and offers them no PMI; if MPI ends the program here: {}", tasks,
+                     launcher->cure);
+}
+
 }  // namespace lockstep

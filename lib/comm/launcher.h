@@ -27,4 +27,8 @@ const Launcher* find_launcher(const Environment& environment);
 // MPI_Init, which may set such variables itself.
 std::string launch_mismatch(const Environment& environment, int mpi_size);
 
+// A Slurm step of several tasks that gives MPI no way to connect them, as far as can be seen (no PMI's variable is
+// set): most MPI libraries then end the process inside MPI_Init. Empty: not so.
+std::string missing_pmi(const Environment& environment);
+
 }  // namespace lockstep

@@ -42,6 +42,8 @@ void Board::create(const std::string& name) {
   munmap(memory, total_bytes());
 }
 
+void Board::discard(const std::string& name) { shm_unlink(name.c_str()); }
+
 Board::Board(const std::string& name, int ranks, int rank) : name_(name), ranks_(ranks), rank_(rank) {
   const int file = shm_open(name.c_str(), O_RDWR, 0600);
   if (file < 0 || ranks > most_ranks) throw std::runtime_error("no such id");

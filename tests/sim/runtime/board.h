@@ -23,6 +23,7 @@ class Board {
   static constexpr int most_ranks = 16;
 
   static void create(const std::string& name);
+  static void discard(const std::string& name);         // that nobody will hold
   Board(const std::string& name, int ranks, int rank);  // throws std::runtime_error when it is not there
   ~Board();
 

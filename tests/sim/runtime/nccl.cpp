@@ -105,7 +105,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  if (call_fails("ncclCommInitRankConfig")) return ncclSystemError;
+  if (call_fails("ncclCommInitRankConfig")) {
+    if (rank == 0) Board::discard(id.internal);
+    return ncclSystemError;
+  }
   if (config == nullptr || config->blocking != 0 || ranks > Board::most_ranks)
     return wrong("ncclCommInitRankConfig", "only communicators without blocking are simulated", nullptr,
                  ncclInvalidArgument);
