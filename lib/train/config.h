@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/loss_ops.h"
@@ -163,6 +164,24 @@ struct EvalConfig {
   std::vector<std::string> metrics;  // metric_names(); empty: accuracy where the targets are classes. Always: the loss
 };
 
+// What is saved below run.dir/checkpoints, and when.
+struct CheckpointConfig {
+  Period every{Period::Kind::never, 0};  // and at the end of the run, unless never
+  int64_t keep = 3;                      // the newest so many
+  std::optional<int64_t> keep_every;     // and every so many steps one for good
+  bool keep_best = true;                 // and the best by a validation
+  std::string on_error = "stop";         // stop | warn: when one cannot be written
+  bool background = true;                // write while training goes on
+};
+
+// Weights to start from, instead of random ones: model.init_from.
+struct InitFromConfig {
+  std::string file;                                         // a .safetensors file or a checkpoint; empty: none
+  std::vector<std::pair<std::string, std::string>> rename;  // name in the file (a trailing * matches any end) -> ours
+  bool strict = true;                                       // every parameter must be found, every tensor used
+  std::string where;
+};
+
 struct LogConfig {
   int64_t every = 50;     // steps between lines; the last step of the run is always printed
   bool per_rank = false;  // also every rank's local loss
@@ -204,6 +223,8 @@ struct Config {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   EvalConfig eval;
+  CheckpointConfig checkpoint;
+  InitFromConfig init_from;
   LogConfig log;
   DistributedConfig distributed;
   DeviceConfig device;
