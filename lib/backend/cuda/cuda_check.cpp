@@ -10,4 +10,6 @@ void check(cudaError_t code, const char* call) {
   throw_error("{} failed: {}", call, cudaGetErrorString(code));
 }
 
+void refuse(const std::string& what) { throw Error(what); }
+
 }  // namespace lockstep::cuda

@@ -22,7 +22,7 @@ template <class Reduction, class Value>
 __global__ void reduction_kernel(size_t n, const Reduction reduction, Value* parts) {
   __shared__ Value shared[reduction_threads];
   const size_t stride = static_cast<size_t>(gridDim.x) * reduction_threads;
-  Value value = Reduction::identity;
+  Value value = Reduction::identity();
   for (size_t i = static_cast<size_t>(blockIdx.x) * reduction_threads + threadIdx.x; i < n; i += stride)
     value = Reduction::combine(value, reduction(i));
   shared[threadIdx.x] = value;

@@ -10,7 +10,7 @@ namespace lockstep {
 namespace {
 
 struct Sum {
-  static constexpr double identity = 0;
+  static constexpr double identity() { return 0; }
   static constexpr double combine(double a, double b) { return a + b; }
 };
 
@@ -38,7 +38,7 @@ struct Powers : Sum {
 
 // Without the sign bit floats order like their bit patterns, and a NaN is above infinity.
 struct Largest {
-  static constexpr int32_t identity = 0;
+  static constexpr int32_t identity() { return 0; }
   static constexpr int32_t combine(int32_t a, int32_t b) { return a > b ? a : b; }
   const float* x;
   constexpr int32_t operator()(size_t i) const { return __builtin_bit_cast(int32_t, x[i]) & 0x7fffffff; }
@@ -88,8 +88,8 @@ CudaOptimizerOps::CudaOptimizerOps(cuda::Context& context)
 
 template <class Reduction>
 auto CudaOptimizerOps::reduced(size_t n, const Reduction& reduction) const {
-  using Value = std::remove_const_t<decltype(Reduction::identity)>;
-  if (n == 0) return Value{Reduction::identity};
+  using Value = decltype(Reduction::identity());
+  if (n == 0) return Reduction::identity();
   cuda::launch_reduction(stream(), n, reduction, static_cast<Value*>(parts_.data()));
   context_.to_host(context_.compute(), result_.data(), parts_.data(), sizeof(Value));
   context_.synchronize(context_.compute());

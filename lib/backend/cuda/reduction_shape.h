@@ -14,7 +14,7 @@ constexpr int reduction_blocks = 256;
 template <class Reduction, class Value>
 struct PartsOf {
   const Value* parts;
-  static constexpr Value identity = Reduction::identity;
+  static constexpr Value identity() { return Reduction::identity(); }
   static constexpr Value combine(Value a, Value b) { return Reduction::combine(a, b); }
   constexpr Value operator()(size_t i) const { return parts[i]; }
 };

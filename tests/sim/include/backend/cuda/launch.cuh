@@ -27,7 +27,7 @@ void reduce_blocks(size_t n, const Reduction& reduction, size_t blocks, Value* p
   for (size_t block = 0; block < blocks; ++block) {
     std::array<Value, reduction_threads> shared;
     for (size_t thread = 0; thread < reduction_threads; ++thread) {
-      Value value = Reduction::identity;
+      Value value = Reduction::identity();
       for (size_t i = block * reduction_threads + thread; i < n; i += blocks * reduction_threads)
         value = Reduction::combine(value, reduction(i));
       shared[thread] = value;
