@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -73,6 +74,8 @@ std::string error_of(const std::function<void()>& work) {
   return "";
 }
 
+void skip() { std::puts("SKIPPED: needs another rank"); }
+
 int count_of_all(int mine) {
   int all = 0;
   MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -126,7 +129,7 @@ TEST_CASE("everything that is not on the device goes by messages") {
 
 TEST_CASE("ranks that sum different arrays are told apart") {
   const MpiEnvironment env;
-  if (env.size() == 1) return;
+  if (env.size() == 1) return skip();
   sim::reset({});
   const std::string error = error_of([&] {
     cuda::Context context(env.rank());
@@ -143,7 +146,7 @@ TEST_CASE("ranks that sum different arrays are told apart") {
 
 TEST_CASE("a rank that does not come is named by those whose GPU waits for it") {
   const MpiEnvironment env;
-  if (env.size() == 1) return;
+  if (env.size() == 1) return skip();
   sim::reset({});
   const auto start = Clock::now();
   const std::string error = error_of([&] {
@@ -204,9 +207,9 @@ TEST_CASE("a call that fails on one rank ends all ranks with a message") {
       sim::reset({.seed = 5});
       if (env.rank() == failing) sim::fail_call(function, nth);
       const auto start = Clock::now();
-      const std::string error = error_of([&] { three_steps(env, 5); });
+      const std::string error = error_of([&] { three_steps(env, 60); });
       CAPTURE(error);
-      CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 15);
+      CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 20);  // told, not timed out
       const int failed = count_of_all(error.empty() ? 0 : 1);
       CHECK((failed == 0 || failed == env.size()));  // some calls are no loss
       if (env.rank() == failing && failed > 0) CHECK(error.find(function) != std::string::npos);
