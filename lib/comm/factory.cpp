@@ -5,7 +5,6 @@
 #include "comm/choose.h"
 #include "comm/hierarchical/hierarchical_communicator.h"
 #include "comm/mpi/mpi_communicator.h"
-#include "comm/nccl_facts.h"
 #include "comm/run_agreed.h"
 #include "comm/serial_communicator.h"
 #include "comm/shm/shm_communicator.h"
@@ -99,11 +98,8 @@ Result make_auto(const MpiEnvironment& env, double timeout_seconds, std::string&
   return result;
 }
 
-Result make_nccl(const MpiEnvironment& env, double timeout_seconds, std::string& why, cuda::Context* gpu) {
-  if (gpu == nullptr)
-    throw PoliteError("distributed.backend nccl: sums what lies on GPUs, which needs device.kind: cuda");
-  why = "chosen in the configuration";
-  return make_nccl_communicator(env, *gpu, timeout_seconds);
+Result make_nccl(const MpiEnvironment&, double, std::string&) {
+  throw PoliteError("distributed.backend nccl: sums what lies on GPUs, which needs device.kind: cuda");
 }
 
 struct Entry {
@@ -115,27 +111,26 @@ constexpr Entry table[] = {{"auto", make_auto},
                            {"serial", make_serial},
                            {"shm", make_shm},
                            {"mpi", make_mpi},
-                           {"hierarchical", make_hierarchical}};
-constexpr std::string_view nccl = "nccl";  // needs more than a place among the ranks
+                           {"hierarchical", make_hierarchical},
+                           {"nccl", make_nccl}};
 
 }  // namespace
 
 std::vector<std::string_view> communicator_names() {
   std::vector<std::string_view> names;
   for (const Entry& entry : table) names.push_back(entry.name);
-  names.push_back(nccl);
   return names;
 }
 
 std::unique_ptr<Communicator> make_communicator(std::string_view kind, const MpiEnvironment& environment,
-                                                double timeout_seconds, std::string* why, cuda::Context* gpu) {
-  std::string reason;
-  Result made;
-  if (kind == nccl) made = make_nccl(environment, timeout_seconds, reason, gpu);
-  for (const Entry& entry : table)
-    if (entry.name == kind) made = entry.make(environment, timeout_seconds, reason);
-  if (why != nullptr) *why = reason;
-  if (made != nullptr) return made;
+                                                double timeout_seconds, std::string* why) {
+  for (const Entry& entry : table) {
+    if (entry.name != kind) continue;
+    std::string reason;
+    auto made = entry.make(environment, timeout_seconds, reason);
+    if (why != nullptr) *why = reason;
+    return made;
+  }
   throw_error("distributed.backend: unknown communicator {}, known are {}", kind,
               fmt::join(communicator_names(), ", "));
 }

@@ -49,6 +49,10 @@ TEST_CASE("a device that is not there is refused") {
   check_polite(train_text(kToy, 2, {"device.kind=cuda"}), "device.kind cuda: ");
 }
 
+TEST_CASE("NCCL without a GPU is refused") {
+  check_polite(train_text(kToy, 2, {"distributed.backend=nccl"}), "needs device.kind: cuda");
+}
+
 TEST_CASE("a layer that the loss does not reach is named on all ranks alike") {
   check_polite(
       train_text(kToy, 2,

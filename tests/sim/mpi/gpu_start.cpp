@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "backend/cuda/context.h"
+#include "comm/gpu_communicator.h"
 #include "comm/gpu_placement.h"
 #include "comm/mpi/mpi_communicator.h"
 #include "comm/run_agreed.h"
@@ -60,4 +62,25 @@ TEST_CASE("ranks without a GPU of their own are named on all ranks alike") {
   sim::reset({.gpus = 0});
   unsetenv("CUDA_VISIBLE_DEVICES");
   CHECK(taken(env, false) == "device.kind cuda: this machine has no NVIDIA driver");
+}
+
+TEST_CASE("NCCL is chosen where every rank has a GPU and the host where ranks share one") {
+  const MpiEnvironment env;
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  std::string why;
+  {
+    sim::reset({.gpus = 4});
+    cuda::Context context(env.rank());
+    CHECK(make_gpu_communicator("auto", env, context, 20, why)->name() == "nccl");
+    CHECK(why == "every rank has a GPU of its own");
+    CHECK(make_gpu_communicator("nccl", env, context, 20, why)->name() == "nccl");
+    CHECK(make_gpu_communicator("mpi", env, context, 20, why)->name() == "staged mpi");
+  }
+  if (env.size() == 1) return;
+  sim::reset({.gpus = 4});
+  cuda::Context context(env.rank() == 1 ? 0 : env.rank());
+  const auto made = make_gpu_communicator("auto", env, context, 20, why);
+  CHECK(made->name() == "staged shm");
+  CHECK(why.find("ranks 0 and 1 hold the same GPU, simulated GPU (0000:01:00.0 on ") == 0);
+  CHECK_THROWS_AS(make_gpu_communicator("nccl", env, context, 20, why), PoliteError);
 }
