@@ -172,6 +172,22 @@ TEST_CASE("a rank that does not come is named by those whose GPU waits for it") 
   CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 20);
 }
 
+TEST_CASE("NCCL that does not connect all ranks ends with a message") {
+  const MpiEnvironment env;
+  if (env.size() == 1) return skip();
+  sim::reset({});
+  if (env.rank() == 1) sim::go_silent();
+  const auto start = Clock::now();
+  const std::string error = error_of([&] {
+    cuda::Context context(env.rank());
+    NcclCommunicator comm(env, context, 1);
+  });
+  CAPTURE(error);
+  CHECK((error.find("for NCCL to connect") != std::string::npos ||
+         error.find("stopped with an error") != std::string::npos));
+  CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 10);
+}
+
 TEST_CASE("a call that fails on one rank ends all ranks with a message") {
   const std::vector<std::string> functions = {"cudaSetDevice",
                                               "cudaStreamCreateWithFlags",
