@@ -19,5 +19,6 @@ Command add_plan(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
 Command add_bench(CLI::App& parent);
+Command add_doctor(CLI::App& parent);
 
 }  // namespace lockstep::app

@@ -7,20 +7,17 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "backend/factory.h"
 #include "comm/abort_all.h"
 #include "comm/cores.h"
-#include "comm/factory.h"
 #include "comm/launcher.h"
 #include "comm/malloc_policy.h"
-#include "comm/mpi_env.h"
 #include "comm/run_agreed.h"
 #include "comm/watchdog.h"
-#include "core/cpu_features.h"
 #include "core/fault.h"
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
+#include "train/resources.h"
 #include "train/slurm_job.h"
 #include "train/summary.h"
 #include "train/trainer.h"
@@ -56,30 +53,18 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
 
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
 int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog, Config& config) {
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Communicator> communicator;
-  std::string why;
-  int threads = 1;
   run_agreed(mpi.world(), [&] {
     config = load_config(options.file, options.set);
     check_world_size(config, mpi.size());
-    // Sums inside a layer depend on how many threads share them, so virtual ranks have one unless told otherwise.
-    const int most = config.train.virtual_ranks ? 1 : mpi.threads();
-    threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : most;
-    backend = make_backend(config.device.kind, {.threads = threads,
-                                                .flush_denormals = config.device.flush_denormals,
-                                                .winograd = config.device.convolution != "direct"});
   });
-  const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
-  communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, &why);
-  communicator->activity().prepare(config.distributed.prepare_timeout);
+  const Resources resources = claim_resources(config, mpi);
+  const Arithmetic arithmetic = resources.backend->arithmetic(activation_type(config.train));
   watchdog.rest();
-  log::info("{} rank(s) on {} node(s), {} thread(s) each, {} ({}), {}, communicator {}{}", mpi.size(), mpi.nodes(),
-            threads, backend->name(), name(detect_isa()), arithmetic.text, communicator->name(),
-            why.empty() ? "" : ": " + why);
-  const std::string shortage = config.device.threads > 0 ? thread_shortage(threads, count_cpus(allowed_cpus()),
-                                                                           mpi.local_size(), mpi.allowed_cores())
-                                                         : "";
+  log::info("{} rank(s) on {} node(s), {}", mpi.size(), mpi.nodes(), resources.describe(arithmetic));
+  const std::string shortage =
+      config.device.threads > 0
+          ? thread_shortage(resources.threads, count_cpus(allowed_cpus()), mpi.local_size(), mpi.allowed_cores())
+          : "";
   if (!shortage.empty() && mpi.local_rank() == 0) log::warning("{}", shortage);
   if (!arithmetic.missing.empty() && mpi.rank() == 0)
     log::warning("train.precision {}: {}, so products are computed in fp32: not faster than fp32",
@@ -87,12 +72,13 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
 
   std::unique_ptr<RunLog> log;
   std::unique_ptr<Trainer> trainer;
-  run_agreed(*communicator, [&] {
+  run_agreed(*resources.communicator, [&] {
     log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run);
   });
   std::optional<StopSources> stop;
   if (!options.dry_run) stop = stop_sources(config.run, mpi.rank(), kProgramStart);
-  trainer = std::make_unique<Trainer>(config, *backend, *communicator, *log, options.resume, std::move(stop));
+  trainer = std::make_unique<Trainer>(config, *resources.backend, *resources.communicator, *log, options.resume,
+                                      std::move(stop));
   if (options.dry_run) {
     log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
               trainer->arithmetic());

@@ -1,4 +1,4 @@
-# Every library the program is built from, each as one imported target; CUDA, cuDNN and NCCL are used where present.
+# Every library the program cannot do without, each as one imported target; for CUDA and NCCL see Gpu.cmake.
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)
@@ -14,17 +14,3 @@ find_library(ONEDNN_LIBRARY dnnl HINTS ${LOCKSTEP_ONEDNN_ROOT}/lib REQUIRED)
 add_library(onednn INTERFACE)
 target_include_directories(onednn SYSTEM INTERFACE ${ONEDNN_INCLUDE})
 target_link_libraries(onednn INTERFACE ${ONEDNN_LIBRARY} OpenMP::OpenMP_CXX)
-
-find_package(CUDAToolkit QUIET)
-find_path(CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
-find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-foreach(part CUDAToolkit CUDNN NCCL)
-  if(${part}_FOUND OR (${part}_INCLUDE AND ${part}_LIBRARY))
-    set(LOCKSTEP_HAS_${part} TRUE)
-  else()
-    set(LOCKSTEP_HAS_${part} FALSE)
-  endif()
-  message(STATUS "lockstep: ${part}: ${LOCKSTEP_HAS_${part}}")
-endforeach()

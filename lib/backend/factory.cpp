@@ -4,12 +4,10 @@
 
 namespace lockstep {
 
-std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu) {
+std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu, int gpu) {
   if (kind == "auto" || kind == "cpu") return make_cpu_backend(cpu);
   if (kind != "cuda") throw_error("device.kind: expected auto, cpu or cuda, found '{}'", kind);
-  auto backend = make_cuda_backend();
-  if (!backend) throw_error("device.kind cuda: no device found");
-  return backend;
+  return make_cuda_backend(gpu);
 }
 
 }  // namespace lockstep

@@ -8,11 +8,12 @@
 
 namespace lockstep {
 
-// kind: auto | cpu | cuda. auto is the CPU until a CUDA backend is part of the build and finds a device. Throws Error
-// for another kind, or for cuda where it is missing.
-std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu);
+// kind: auto | cpu | cuda. auto is the CPU as long as the CUDA backend lacks layers. gpu: this rank's, an index among
+// those that CUDA shows it (comm/gpu_placement.h), for cuda. Throws Error for another kind, or for cuda where it is
+// missing.
+std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu, int gpu = -1);
 
-// nullptr: no device. Throws Error when the build has no CUDA backend (no_cuda.cpp).
-std::unique_ptr<Backend> make_cuda_backend();
+// Throws Error when the build has no CUDA backend (no_cuda.cpp).
+std::unique_ptr<Backend> make_cuda_backend(int gpu);
 
 }  // namespace lockstep

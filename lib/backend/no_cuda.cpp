@@ -1,10 +1,19 @@
-// Stands in for the CUDA backend in builds that have none.
+// Stands in for lib/backend/cuda in builds without CUDA.
 #include "backend/factory.h"
+#include "backend/gpu.h"
 #include "core/error.h"
 
 namespace lockstep {
 
-std::unique_ptr<Backend> make_cuda_backend() {
+GpuFacts gpu_facts() {
+  GpuFacts facts;
+  facts.why_none = "this build has no CUDA backend";
+  return facts;
+}
+
+std::vector<LibraryVersion> gpu_libraries() { return {}; }
+
+std::unique_ptr<Backend> make_cuda_backend(int) {
   throw_error("device.kind cuda: this build has no CUDA backend; write device: cpu");
 }
 

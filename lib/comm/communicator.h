@@ -24,6 +24,7 @@ class Communicator {
   virtual int size() const = 0;               // world size
   // What this rank is busy with, for the messages of collectives that go wrong. All ranks tell the same.
   Activity& activity() { return activity_; }
+  const Activity& activity() const { return activity_; }
 
   // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
   // object.

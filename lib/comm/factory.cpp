@@ -98,6 +98,10 @@ Result make_auto(const MpiEnvironment& env, double timeout_seconds, std::string&
   return result;
 }
 
+Result make_nccl(const MpiEnvironment&, double, std::string&) {
+  throw PoliteError("distributed.backend nccl: sums what lies on GPUs, which needs device.kind: cuda");
+}
+
 struct Entry {
   std::string_view name;
   Result (*make)(const MpiEnvironment&, double timeout_seconds, std::string& why);
@@ -107,7 +111,8 @@ constexpr Entry table[] = {{"auto", make_auto},
                            {"serial", make_serial},
                            {"shm", make_shm},
                            {"mpi", make_mpi},
-                           {"hierarchical", make_hierarchical}};
+                           {"hierarchical", make_hierarchical},
+                           {"nccl", make_nccl}};
 
 }  // namespace
 

@@ -31,24 +31,36 @@ int number(const char* text) {
 
 std::span<const Launcher> launchers() { return known; }
 
-int launcher_rank(const Environment& environment) {
+const Launcher* find_launcher(const Environment& environment) {
   for (const Launcher& launcher : known) {
-    const char* rank = environment(launcher.rank);
-    if (rank != nullptr && environment(launcher.size) != nullptr) return number(rank);
+    if (environment(launcher.size) != nullptr && environment(launcher.rank) != nullptr) return &launcher;
   }
-  return -1;
+  return nullptr;
+}
+
+int launcher_rank(const Environment& environment) {
+  const Launcher* launcher = find_launcher(environment);
+  return launcher == nullptr ? -1 : number(environment(launcher->rank));
 }
 
 std::string launch_mismatch(const Environment& environment, int mpi_size) {
-  for (const Launcher& launcher : known) {
-    const char* size = environment(launcher.size);
-    if (size == nullptr || environment(launcher.rank) == nullptr) continue;
-    const int expected = number(size);
-    // More ranks than tasks is right: a heterogeneous Slurm job is one MPI world of several steps.
-    if (expected <= mpi_size) return "";
-    return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher.name, expected, launcher.cure);
-  }
-  return "";
+  const Launcher* launcher = find_launcher(environment);
+  if (launcher == nullptr) return "";
+  const int expected = number(environment(launcher->size));
+  // More ranks than tasks is right: a heterogeneous Slurm job is one MPI world of several steps.
+  if (expected <= mpi_size) return "";
+  return fmt::format("MPI size is {} but {} has {} tasks: {}", mpi_size, launcher->name, expected, launcher->cure);
+}
+
+std::string missing_pmi(const Environment& environment) {
+  const Launcher* launcher = find_launcher(environment);
+  if (launcher == nullptr || launcher->size != std::string_view("SLURM_STEP_NUM_TASKS")) return "";
+  const int tasks = number(environment(launcher->size));
+  if (tasks < 2) return "";
+  for (const char* variable : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI2_FD"})
+    if (environment(variable) != nullptr) return "";
+  return fmt::format("the Slurm step has {} tasks and offers them no PMI; if MPI ends the program here: {}", tasks,
+                     launcher->cure);
 }
 
 }  // namespace lockstep

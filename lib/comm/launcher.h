@@ -22,9 +22,15 @@ using Environment = std::function<const char*(const char* variable)>;  // nullpt
 
 // What the launcher calls this process, known before MPI has started; -1: there is no launcher.
 int launcher_rank(const Environment& environment);
+// The launcher that started this process; null: none that is known.
+const Launcher* find_launcher(const Environment& environment);
 
 // Empty when the launcher's count and MPI's agree or there is no launcher. Must see the environment as it was before
 // MPI_Init, which may set such variables itself.
 std::string launch_mismatch(const Environment& environment, int mpi_size);
+
+// A Slurm step of several tasks that gives MPI no way to connect them, as far as can be seen (no PMI's variable is
+// set): most MPI libraries then end the process inside MPI_Init. Empty: not so.
+std::string missing_pmi(const Environment& environment);
 
 }  // namespace lockstep

@@ -13,13 +13,6 @@
 namespace lockstep {
 namespace {
 
-const char* level_name(int level) {
-  if (level == MPI_THREAD_SINGLE) return "MPI_THREAD_SINGLE";
-  if (level == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
-  if (level == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
-  return level == MPI_THREAD_MULTIPLE ? "MPI_THREAD_MULTIPLE" : "an unknown level";
-}
-
 // Taken before MPI_Init, which sets some of these itself.
 std::map<std::string, std::string> launcher_variables() {
   std::map<std::string, std::string> found;
@@ -49,10 +42,17 @@ void start_mpi() {
 
 }  // namespace
 
+const char* thread_level_name(int level) {
+  if (level == MPI_THREAD_SINGLE) return "MPI_THREAD_SINGLE";
+  if (level == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
+  if (level == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
+  return level == MPI_THREAD_MULTIPLE ? "MPI_THREAD_MULTIPLE" : "an unknown level";
+}
+
 void check_thread_level(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;
   throw_error("MPI offers {}, MPI_THREAD_MULTIPLE is needed: use an MPI library built with thread support",
-              level_name(provided));
+              thread_level_name(provided));
 }
 
 MpiEnvironment::Runtime::Runtime() : exceptions(std::uncaught_exceptions()) {

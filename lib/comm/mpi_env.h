@@ -10,6 +10,7 @@
 
 namespace lockstep {
 
+const char* thread_level_name(int level);
 // Throws Error unless MPI granted MPI_THREAD_MULTIPLE.
 void check_thread_level(int provided);
 

@@ -3,7 +3,8 @@
 // machine, whether denormals are flushed or not.
 //
 // Everything is static, never an inline function or template that the linker could merge: the kernel files under
-// backend/cpu/isa/, compiled for several instruction sets, include this too.
+// backend/cpu/isa/, compiled for several instruction sets, include this too. And constexpr, so that kernels of GPUs may
+// call it.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ struct F16 {  // IEEE half: 11 bits of precision, largest 65504, smallest normal
   uint16_t bits;
 };
 
-static inline float widen(float x) { return x; }
+static constexpr float widen(float x) { return x; }
 
-static inline float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16); }
+static constexpr float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16); }
 
-static inline float widen(F16 x) {
+static constexpr float widen(F16 x) {
   constexpr uint32_t rebias = 112U << 23, smallest_normal = 113U << 23;
   const uint32_t sign = (x.bits & 0x8000U) << 16, magnitude = x.bits & 0x7fffU, shifted = magnitude << 13;
   const float subnormal =
@@ -30,15 +31,15 @@ static inline float widen(F16 x) {
   return __builtin_bit_cast(float, sign | (magnitude < 0x400U ? __builtin_bit_cast(uint32_t, subnormal) : normal));
 }
 
-static inline void narrow(float x, float& to) { to = x; }
+static constexpr void narrow(float x, float& to) { to = x; }
 
-static inline void narrow(float x, Bf16& to) {
+static constexpr void narrow(float x, Bf16& to) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16, quiet_nan = (bits >> 16) | 0x40U;
   to.bits = static_cast<uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded);
 }
 
-static inline void narrow(float x, F16& to) {
+static constexpr void narrow(float x, F16& to) {
   constexpr uint32_t half = 0x3f000000U;  // 0.5F: its last bit is the smallest half
   const uint32_t bits = __builtin_bit_cast(uint32_t, x), sign = bits & 0x80000000U, magnitude = bits ^ sign;
   const uint32_t subnormal = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5F) - half;

@@ -219,6 +219,7 @@ struct DistributedConfig {
 
 struct DeviceConfig {
   std::string kind = "auto";         // auto | cpu | cuda
+  bool oversubscribe = false;        // ranks may share a GPU
   int64_t threads = 0;               // compute threads per rank; 0: allowed cores / local ranks
   std::string convolution = "auto";  // auto | direct | winograd
   bool flush_denormals = true;

@@ -126,10 +126,10 @@ const Schema& distributed_schema() {
         {key("world_size", &S::world_size, between(1, 1 << 24),
              "Number of ranks; checked against the launch where given.")
              .also({"num_ranks", "ranks", "nproc"}),
-         key("backend", &S::backend, one_of({"auto", "serial", "shm", "mpi", "hierarchical"}),
+         key("backend", &S::backend, one_of({"auto", "serial", "shm", "mpi", "hierarchical", "nccl"}),
              "Communicator: shm: shared memory within a node; mpi: messages between all ranks; hierarchical: shared "
              "memory within nodes and messages between them; auto: shm where all ranks share a node, else the faster "
-             "of the other two, measured at the start. Same bits."),
+             "of the other two, measured at the start. Same bits. nccl: between GPUs, with device.kind: cuda."),
          key("sync", &S::sync, anything(),
              "false: gradients are not reduced and the replicas drift apart, to show why."),
          key("batch_norm", &S::batch_norm, one_of({"rank0", "average", "sync"}),
@@ -171,7 +171,10 @@ const Schema& device_schema() {
   static const Schema schema = [] {
     Schema made = make<S>(
         "The device of each rank.",
-        {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}), "auto: cuda where a GPU is found, else cpu."),
+        {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}),
+             "auto: the CPU, as long as layers are missing on the GPU; cuda: each rank takes a GPU of its node."),
+         key("oversubscribe", &S::oversubscribe, anything(),
+             "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),
              "Compute threads per rank; 0: allowed cores / local ranks, 1 with virtual ranks."),
          key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),

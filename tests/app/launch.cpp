@@ -45,8 +45,12 @@ TEST_CASE("a model that does not fit the labels is refused") {
   check_polite(train_text(kToy, 2, {"model.layers=[{linear: 1}]"}), "the labels have 2 classes");
 }
 
-TEST_CASE("a device that the build does not know is refused") {
-  check_polite(train_text(kToy, 2, {"device.kind=cuda"}), "this build has no CUDA backend");
+TEST_CASE("a device that is not there is refused") {
+  check_polite(train_text(kToy, 2, {"device.kind=cuda"}), "device.kind cuda: ");
+}
+
+TEST_CASE("NCCL without a GPU is refused") {
+  check_polite(train_text(kToy, 2, {"distributed.backend=nccl"}), "needs device.kind: cuda");
 }
 
 TEST_CASE("a layer that the loss does not reach is named on all ranks alike") {

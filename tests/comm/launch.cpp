@@ -44,6 +44,28 @@ TEST_CASE("srun without PMIx says what to type") {
         "MPI size is 1 but the Slurm step has 4 tasks: start with srun --mpi=pmix");
 }
 
+TEST_CASE("a Slurm step without PMI is told before MPI ends the program") {
+  const auto text = [](std::map<std::string, std::string> variables) {
+    return missing_pmi([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  const std::map<std::string, std::string> step = {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "2"}};
+  CHECK(text(step) ==
+        "the Slurm step has 4 tasks and offers them no PMI; if MPI ends the program here: start with srun --mpi=pmix");
+  CHECK(text({}) == "");
+  CHECK(text({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}) == "");
+  for (const char* variable : {"PMIX_RANK", "PMI_RANK", "PMI_FD"}) {
+    auto with = step;
+    with[variable] = "2";
+    CHECK(text(with) == "");
+  }
+  auto mpirun = step;
+  mpirun["OMPI_COMM_WORLD_SIZE"] = mpirun["OMPI_COMM_WORLD_RANK"] = "2";
+  CHECK(text(mpirun) == "");
+}
+
 TEST_CASE("an sbatch script may run one process or an mpirun") {
   const std::map<std::string, std::string> batch = {
       {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}};

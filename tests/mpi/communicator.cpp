@@ -180,9 +180,12 @@ TEST_CASE("the factory chooses by ranks and nodes and knows its names") {
   CHECK(chosen->rank() == env.rank());
   CHECK(chosen->size() == env.size());
   CHECK(make_communicator("mpi", env, 60, nullptr)->name() == "mpi");
-  CHECK_THROWS_WITH_AS(make_communicator("gloo", env, 60, nullptr),
-                       "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi, hierarchical",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      make_communicator("gloo", env, 60, nullptr),
+      "distributed.backend: unknown communicator gloo, known are auto, serial, shm, mpi, hierarchical, "
+      "nccl",
+      Error);
+  CHECK_THROWS_AS(make_communicator("nccl", env, 60, nullptr), PoliteError);  // needs GPUs
   if (env.size() > 1) CHECK_THROWS_AS(make_communicator("serial", env, 60, nullptr), Error);
 }
 

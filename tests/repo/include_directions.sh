@@ -36,8 +36,8 @@ readonly foreign=(
   'yaml-cpp/.*' 'lib/train/(config|yaml)[^/]*(/.*)?'
   'mpi\.h' '(lib/comm|app|tests|bench)/.*'
   '(dnnl|dnnl_.*|oneapi/dnnl/.*)\.(h|hpp)' '(lib/backend/cpu|tests/backend|bench)/.*'
-  '(cuda|cublas|cudnn|cuda_.*)(_v[0-9]+)?\.h' '(lib/backend/cuda|lib/comm|tests/gpu|tests/backend|bench)/.*'
-  'nccl\.h' '(lib/comm|tests/gpu)/.*'
+  '(cuda|cublas|cudnn|cuda_.*)(_v[0-9]+)?\.h' '(lib/backend/cuda|lib/comm|tests/gpu|tests/sim|bench)/.*'
+  'nccl\.h' '(lib/comm/nccl|tests/gpu|tests/sim)/.*'
 )
 
 check_include() { # FILE LINE HEADER

@@ -1,9 +1,8 @@
 // Elementwise activations. ReLU and leaky ReLU run vectorised kernels; the transcendental ones compute in double, so
 // that they are right to the last float digit.
-#include <cmath>
 #include <memory>
-#include <numbers>
 
+#include "backend/activation_functors.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/pointwise.h"
 #include "core/error.h"
@@ -54,7 +53,6 @@ class LeakyRelu final : public ActivationPlan {
   float slope_;
 };
 
-// Function::value(x), and Function::slope(x, y): the derivative from the input and the output.
 template <class Function>
 class Elementwise final : public ActivationPlan {
  public:
@@ -78,40 +76,6 @@ class Elementwise final : public ActivationPlan {
   size_t count_;
 };
 
-struct Tanh {
-  static constexpr bool kReadsInput = false;
-  static double value(double x) { return std::tanh(x); }
-  static double slope(double, double y) { return 1 - y * y; }
-};
-
-struct Sigmoid {
-  static constexpr bool kReadsInput = false;
-  static double value(double x) { return 1 / (1 + std::exp(-x)); }
-  static double slope(double, double y) { return y * (1 - y); }
-};
-
-// x * Phi(x), Phi the normal distribution function.
-struct Gelu {
-  static constexpr bool kReadsInput = true;
-  static double phi(double x) { return 0.5 * (1 + std::erf(x * std::numbers::sqrt2 / 2)); }
-  static double value(double x) { return x * phi(x); }
-  static double slope(double x, double) {
-    const double density = std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    return phi(x) + x * density;
-  }
-};
-
-// x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
-struct GeluTanh {
-  static constexpr bool kReadsInput = true;
-  static constexpr double kScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kCubic = 0.044715;
-  static double value(double x) { return 0.5 * x * (1 + std::tanh(kScale * (x + kCubic * x * x * x))); }
-  static double slope(double x, double) {
-    const double t = std::tanh(kScale * (x + kCubic * x * x * x));
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kScale * (1 + 3 * kCubic * x * x);
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<ActivationPlan> make_cpu_activation(const ActivationSpec& spec) {
@@ -123,10 +87,10 @@ std::unique_ptr<ActivationPlan> make_cpu_activation(const ActivationSpec& spec) 
   switch (spec.kind) {
     case Activation::relu: return std::make_unique<Relu>(count);
     case Activation::leaky_relu: return std::make_unique<LeakyRelu>(count, spec.negative_slope);
-    case Activation::gelu: return std::make_unique<Elementwise<Gelu>>(count);
-    case Activation::gelu_tanh: return std::make_unique<Elementwise<GeluTanh>>(count);
-    case Activation::tanh: return std::make_unique<Elementwise<Tanh>>(count);
-    case Activation::sigmoid: return std::make_unique<Elementwise<Sigmoid>>(count);
+    case Activation::gelu: return std::make_unique<Elementwise<GeluFunctor>>(count);
+    case Activation::gelu_tanh: return std::make_unique<Elementwise<GeluTanhFunctor>>(count);
+    case Activation::tanh: return std::make_unique<Elementwise<TanhFunctor>>(count);
+    case Activation::sigmoid: return std::make_unique<Elementwise<SigmoidFunctor>>(count);
     case Activation::none: break;
   }
   throw_error("activation: nothing to plan for kind 'none'");

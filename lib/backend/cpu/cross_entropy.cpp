@@ -19,10 +19,6 @@ class CpuCrossEntropy final : public LossPlan {
         batch_(batch),
         classes_(static_cast<size_t>(classes)),
         smooth_(spec.label_smoothing / static_cast<double>(classes)) {
-    if (!(spec.label_smoothing >= 0 && spec.label_smoothing <= 1))
-      throw_error("cross_entropy: label_smoothing must be from 0 to 1, found {}", spec.label_smoothing);
-    if (!spec.class_weights.empty() && spec.class_weights.size() != classes_)
-      throw_error("cross_entropy: expected {} class weights, found {}", classes_, spec.class_weights.size());
     weight_sum_ = 0;
     for (size_t c = 0; c < classes_; ++c) weight_sum_ += class_weight(c);
     shifted_.resize(static_cast<size_t>(batch) * classes_);

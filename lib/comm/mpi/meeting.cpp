@@ -145,14 +145,21 @@ void Meeting::wait_slowly(std::span<MPI_Request> requests, bool collective, MPI_
       fail(withdrawable, fmt::format("stopped waiting in {}: {}", call_.describe(activity_), gone));
     }
     if (std::chrono::duration<double>(now - start).count() < limit) continue;
-    const std::vector<int> missing = roll_call_.find_missing(sequence());
+    const std::string missing = missing_ranks();
     if (done(requests, statuses)) return;
-    const std::string reason =
-        fmt::format("waited {:g} s in {} for {}", limit, call_.describe(activity_),
-                    missing.empty() ? "an unknown rank" : name_ranks(missing.data(), static_cast<int>(missing.size())));
+    const std::string reason = fmt::format("waited {:g} s in {} for {}", limit, call_.describe(activity_), missing);
     give_up("gave up: " + reason);
     fail(withdrawable, reason);
   }
+}
+
+void Meeting::check_peers() {
+  if (const std::string& gone = roll_call_.listen(sequence()); !gone.empty()) throw PeerFailure(gone);
+}
+
+std::string Meeting::missing_ranks() {
+  const std::vector<int> missing = roll_call_.find_missing(sequence());
+  return missing.empty() ? "an unknown rank" : name_ranks(missing.data(), static_cast<int>(missing.size()));
 }
 
 // What has not begun is withdrawn. The rest may still write into the slots and use the communicators: they stay until

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,6 +65,9 @@ class Meeting {
   }
   // all[r * bytes]: what rank r has at `mine`. Part of the current collective.
   void all_gather(const void* mine, int bytes, void* all);
+  // Between collectives, while this rank waits for others by other means; see MpiCommunicator.
+  void check_peers();
+  std::string missing_ranks();
   // Ends the other ranks' waits: "rank 1 <words>".
   void give_up(std::string_view words) { roll_call_.give_up(words); }
 

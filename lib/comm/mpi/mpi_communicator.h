@@ -38,6 +38,14 @@ class MpiCommunicator final : public Communicator {
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
   void barrier() override;
 
+  // For ranks that wait for each other elsewhere, on a GPU: looks for messages of failing ranks without waiting, and
+  // answers those who ask who is still there. Throws PeerFailure once a rank gave up.
+  void check_peers() { meeting_.check_peers(); }
+  // Asks all ranks: "rank 3", of those that do not answer. Takes a second.
+  std::string missing_ranks() { return meeting_.missing_ranks(); }
+  // Returns when all ranks are here with the same values, else throws PeerFailure.
+  void meet(Collective kind, uint64_t count, uint64_t where) { meeting_.meet(kind, count, where); }
+
   uint64_t bytes_sent() const { return exchange_.bytes_sent(); }  // by this rank since the start, without headers
 
  private:

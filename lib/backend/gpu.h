@@ -1,0 +1,36 @@
+// What this process can see of GPUs, in plain structures: no CUDA header is needed to ask. Implemented by
+// cuda/gpu_facts.cpp, by no_cuda.cpp in builds without CUDA, and by the simulated GPU of the tests.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+struct Gpu {
+  std::string name;    // "NVIDIA H100 80GB HBM3"
+  std::string bus_id;  // "0000:3b:00.0": the slot of this node
+  std::string uuid;    // "GPU-5f3c...": this GPU and no other in the world; parts of a divided GPU have their own
+  int major = 0, minor = 0;
+  size_t memory_bytes = 0;
+};
+
+struct GpuFacts {
+  bool built = false;        // this build has a CUDA backend
+  std::string why_none;      // why there is no GPU to be had, in the driver's words; empty where there is one
+  int driver = 0;            // newest CUDA version that the driver can serve, 13000 for 13.0; 0: no driver
+  int runtime = 0;           // CUDA version of this build
+  std::vector<Gpu> visible;  // in the order of CUDA's indices, after CUDA_VISIBLE_DEVICES
+};
+
+// Asks the driver; makes no context on any GPU. Throws nothing: a machine without a driver has no GPU.
+GpuFacts gpu_facts();
+
+struct LibraryVersion {
+  std::string name, version;  // version: "9.19.0", or "not found" with the name that was looked for
+};
+// The GPU libraries that this build would load, as they are found on this machine. Empty without CUDA.
+std::vector<LibraryVersion> gpu_libraries();
+
+}  // namespace lockstep

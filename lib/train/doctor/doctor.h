@@ -1,0 +1,16 @@
+// The whole examination of a launch: gathers the facts of all ranks and tries what training would do first.
+#pragma once
+
+#include "comm/mpi_env.h"
+#include "train/config.h"
+#include "train/doctor/facts.h"
+
+namespace lockstep {
+
+// What is known before MPI starts, which changes the environment.
+RunFacts facts_of_launch(const Environment& environment);
+// Adds what MPI and all ranks know, and what `config` would run on (null: it could not be read, `refusal` is set
+// already). Collective; the result is the same on all ranks, except for what only rank 0 sees of libraries.
+void examine(const Config* config, const MpiEnvironment& environment, RunFacts& facts);
+
+}  // namespace lockstep

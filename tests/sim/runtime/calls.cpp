@@ -1,0 +1,74 @@
+#include "sim/runtime/calls.h"
+
+#include <mutex>
+
+#include "sim/runtime/control.h"
+
+namespace lockstep::sim {
+namespace {
+
+struct Calls {
+  std::mutex mutex;
+  std::map<std::string, int> counts;
+  int all = 0;
+  std::string failing;
+  int failing_call = -1;
+  std::string misuse;
+  bool silent = false;
+};
+
+Calls& state() {
+  static Calls calls;
+  return calls;
+}
+
+}  // namespace
+
+bool call_fails(const char* function) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  const int of_function = calls.counts[function]++, of_all = calls.all++;
+  if (calls.failing_call < 0) return false;
+  if (calls.failing.empty()) return of_all == calls.failing_call;
+  return calls.failing == function && of_function == calls.failing_call;
+}
+
+void misuse(const char* function, const std::string& what) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  calls.misuse = std::string(function) + ": " + what;
+}
+
+void forget_calls() {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  calls.counts.clear();
+  calls.all = 0;
+  calls.failing_call = -1;
+  calls.misuse.clear();
+  calls.silent = false;
+}
+
+bool is_silent() { return state().silent; }
+void go_silent() { state().silent = true; }
+
+void fail_call(const std::string& function, int nth) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  calls.failing = function;
+  calls.failing_call = nth;
+}
+
+std::map<std::string, int> calls() {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  return calls.counts;
+}
+
+std::string last_misuse() {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  return calls.misuse;
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,13 @@
+// Every simulated function begins with one of these: counts the call and says whether a test wants it to fail.
+#pragma once
+
+#include <string>
+
+namespace lockstep::sim {
+
+bool call_fails(const char* function);
+void misuse(const char* function, const std::string& what);  // kept for last_misuse()
+bool is_silent();
+void forget_calls();
+
+}  // namespace lockstep::sim

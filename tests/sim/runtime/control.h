@@ -1,0 +1,37 @@
+// A GPU and NCCL made of host memory, for tests on machines without either: the functions of the CUDA runtime and of
+// NCCL that the program calls, linked in their place. Stricter than the real ones, and as unhelpful as they may be:
+// whatever no event orders happens in the worst order that a seed finds. This header is how tests hold the strings.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::sim {
+
+struct Options {
+  uint64_t seed = 1;  // of the order in which streams run
+  int gpus = 8;       // of the node, before CUDA_VISIBLE_DEVICES; 0: no driver
+};
+// A machine without memory, streams or past calls. Nothing of the last one may be in use.
+void reset(const Options& options);
+
+// The nth call (from 0) of a function, "cudaMalloc", fails; an empty name: the nth call of all that can fail. Until
+// reset.
+void fail_call(const std::string& function, int nth);
+// How often each function was called since reset, and the last misuse that was found, empty if none: "cudaMemcpyAsync:
+// the host memory is not pinned".
+std::map<std::string, int> calls();
+std::string last_misuse();
+
+// From now on, until reset, this process takes part in no collective: as a rank that died.
+void go_silent();
+
+struct Traced {
+  int stream;
+  std::string operation;
+};
+std::vector<Traced> trace();  // operations in the order in which they ran
+
+}  // namespace lockstep::sim

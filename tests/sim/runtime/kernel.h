@@ -1,0 +1,13 @@
+// Where the simulated launch.cuh hands its loops to the scheduler.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+namespace lockstep::sim {
+
+cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel);
+cudaError_t launch_stuck(cudaStream_t stream);  // a kernel that never ends
+
+}  // namespace lockstep::sim

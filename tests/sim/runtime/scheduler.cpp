@@ -1,0 +1,93 @@
+#include "sim/runtime/scheduler.h"
+
+#include <algorithm>
+
+#include "sim/runtime/device_memory.h"
+
+namespace lockstep::sim {
+namespace {
+
+constexpr uint64_t steps_of_one_order = 6;  // on average, before priorities are drawn anew
+constexpr uint64_t early_step_in = 4;       // an operation in so many runs something as it is queued
+
+}  // namespace
+
+Scheduler& Scheduler::instance() {
+  static Scheduler scheduler;
+  return scheduler;
+}
+
+int Scheduler::make_stream() {
+  const int stream = next_++;
+  streams_[stream];
+  draw_priorities();
+  return stream;
+}
+
+void Scheduler::end_stream(int stream) {
+  ended_[stream] = true;
+  if (streams_[stream].empty()) streams_.erase(stream);
+}
+
+void Scheduler::enqueue(int stream, std::string name, Operation operation) {
+  streams_.at(stream).push_back({std::move(name), std::move(operation)});
+  if (draw(early_step_in) == 0) step();
+}
+
+void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
+  const uint64_t count = ++event->recorded;
+  enqueue(stream, "record", [event, count] {
+    event->completed = std::max(event->completed, count);
+    return true;
+  });
+}
+
+// What is recorded later does not count.
+void Scheduler::wait(int stream, const std::shared_ptr<EventState>& event) {
+  const uint64_t count = event->recorded;
+  enqueue(stream, "wait", [event, count] { return event->completed >= count; });
+}
+
+void Scheduler::draw_priorities() {
+  for (const auto& [stream, queue] : streams_) priority_[stream] = random_();
+}
+
+bool Scheduler::step() {
+  if (draw(steps_of_one_order) == 0) draw_priorities();
+  std::vector<int> order;
+  for (const auto& [stream, queue] : streams_)
+    if (!queue.empty()) order.push_back(stream);
+  std::ranges::sort(order, {}, [&](int stream) { return priority_[stream]; });
+  for (const int stream : order) {
+    auto& queue = streams_.at(stream);
+    {
+      const DeviceMemory::Open open;
+      if (!queue.front().operation()) continue;
+    }
+    trace_.push_back({stream, queue.front().name});
+    queue.pop_front();
+    if (queue.empty() && ended_[stream]) streams_.erase(stream);
+    return true;
+  }
+  return false;
+}
+
+bool Scheduler::idle() const {
+  return std::ranges::all_of(streams_, [](const auto& stream) { return stream.second.empty(); });
+}
+
+void Scheduler::drop(const std::string& name) {
+  for (auto& [stream, queue] : streams_) std::erase_if(queue, [&](const Queued& one) { return one.name == name; });
+}
+
+void Scheduler::reset(uint64_t seed) {
+  streams_.clear(), priority_.clear(), ended_.clear(), trace_.clear();
+  random_.seed(seed);
+}
+
+std::vector<Traced> trace() {
+  const std::scoped_lock lock(Scheduler::instance().mutex());
+  return Scheduler::instance().trace();
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,63 @@
+// Streams as queues, run when the host asks or waits, one operation at a time. Which stream goes first is drawn anew
+// now and then: so one stream runs far ahead of another, unless an event holds it back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sim/runtime/control.h"
+
+namespace lockstep::sim {
+
+struct EventState {
+  uint64_t recorded = 0, completed = 0;  // how often
+  bool done() const { return completed >= recorded; }
+};
+
+class Scheduler {
+ public:
+  static Scheduler& instance();
+  std::recursive_mutex& mutex() { return mutex_; }
+
+  // Returns false while it can't end yet; it is then asked again. Device memory is open while it runs.
+  using Operation = std::function<bool()>;
+
+  int make_stream();
+  void end_stream(int stream);  // what is queued still runs
+  bool exists(int stream) const { return streams_.contains(stream); }
+  void enqueue(int stream, std::string name, Operation operation);
+  void record(int stream, const std::shared_ptr<EventState>& event);
+  void wait(int stream, const std::shared_ptr<EventState>& event);
+  // Runs one operation of some stream; false when none can end now.
+  bool step();
+  bool idle() const;
+  // Drops what belongs to a communicator that was given up: all operations of that name.
+  void drop(const std::string& name);
+  void reset(uint64_t seed);
+  const std::vector<Traced>& trace() const { return trace_; }
+  uint64_t draw(uint64_t below) { return below <= 1 ? 0 : random_() % below; }
+
+ private:
+  struct Queued {
+    std::string name;
+    Operation operation;
+  };
+  void draw_priorities();
+
+  mutable std::recursive_mutex mutex_;
+  std::map<int, std::deque<Queued>> streams_;
+  std::map<int, uint64_t> priority_;
+  std::map<int, bool> ended_;
+  int next_ = 1;
+  std::mt19937_64 random_;
+  std::vector<Traced> trace_;
+};
+
+}  // namespace lockstep::sim
