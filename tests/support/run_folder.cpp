@@ -8,15 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/memory_folder.h"
-
 namespace lockstep::test {
 
 namespace fs = std::filesystem;
 
-RunFolder::RunFolder(const char* yaml) {
+RunFolder::RunFolder(const char* yaml, const fs::path& where) {
   static std::atomic<int> counter{0};
-  path_ = memory_folder() / fmt::format("lockstep-runs-{}-{}", getpid(), counter++);
+  path_ = where / fmt::format("lockstep-runs-{}-{}", getpid(), counter++);
   fs::create_directories(path_);
   std::ofstream(path_ / "run.yaml") << yaml;
 }
@@ -26,12 +24,16 @@ RunFolder::~RunFolder() {
   fs::remove_all(path_, ignored);
 }
 
-Outcome RunFolder::train(const std::string& name, int ranks, const std::vector<std::string>& arguments,
-                         const std::vector<std::string>& environment, double limit_seconds) const {
+std::vector<std::string> RunFolder::command(const std::string& name, const std::vector<std::string>& arguments) const {
   std::vector<std::string> command{LOCKSTEP_BINARY, "train", (path_ / "run.yaml").string(), "--set",
                                    "run.dir=" + (path_ / name).string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const std::vector<std::string> launch = mpirun(ranks, command);
+  return command;
+}
+
+Outcome RunFolder::train(const std::string& name, int ranks, const std::vector<std::string>& arguments,
+                         const std::vector<std::string>& environment, double limit_seconds) const {
+  const std::vector<std::string> launch = mpirun(ranks, command(name, arguments));
   std::vector<std::string> with_environment{"env"};
   with_environment.insert(with_environment.end(), environment.begin(), environment.end());
   with_environment.insert(with_environment.end(), launch.begin(), launch.end());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/memory_folder.h"
 #include "support/process.h"
 
 namespace lockstep::test {
@@ -15,7 +16,8 @@ namespace lockstep::test {
 // A config in a folder of its own, which is also where its runs write.
 class RunFolder {
  public:
-  explicit RunFolder(const char* yaml);
+  // Below `where`, by default in memory.
+  explicit RunFolder(const char* yaml, const std::filesystem::path& where = memory_folder());
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -23,6 +25,8 @@ class RunFolder {
   // Trains into run directory `name`. arguments: after "lockstep train FILE"; environment: NAME=VALUE.
   Outcome train(const std::string& name, int ranks, const std::vector<std::string>& arguments,
                 const std::vector<std::string>& environment = {}, double limit_seconds = 100) const;
+  // That command itself, without launcher.
+  std::vector<std::string> command(const std::string& name, const std::vector<std::string>& arguments) const;
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
