@@ -145,6 +145,22 @@ TEST_CASE("a rank that the system gives no memory ends all ranks with its messag
   CHECK((outcome.says("out of memory") || outcome.says("bad_alloc")));
 }
 
+TEST_CASE("an error on one rank in the loader or forward or while saving ends all ranks with that error") {
+  const Folder folder;
+  for (const char* place : {"loader:5", "forward:3", "save:4"}) {
+    const Outcome outcome = run_process(
+        with_fault(std::string("1,") + place + ",throw",
+                   mpirun(3, folder.train({"--set", "checkpoint.every=4", "--set", "data.prefetch=2", "--overwrite"}))),
+        50);
+    CAPTURE(place);
+    CAPTURE(outcome.output);
+    CHECK_FALSE(outcome.timed_out);
+    CHECK(outcome.seconds < 12);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.says("rank 1: LOCKSTEP_FAULT asks for an error here"));
+  }
+}
+
 TEST_CASE("the supervisor starts a killed run again and it ends with the bits of an unbroken one") {
   const Folder folder;
   const std::vector<std::string> run =
