@@ -17,7 +17,7 @@ namespace {
 struct Options {
   std::vector<size_t> sizes{256, 3008, 16384, 65536, 1 << 20, 4'800'000, 25'000'000, 100'000'000};
   int calls = 0, pretend_nodes = 0;
-  bool json = false;
+  bool default_malloc = false, json = false;
 };
 
 constexpr const char* how_to_read =
@@ -58,7 +58,7 @@ int measure(const Options& options, const MpiEnvironment& mpi) {
 }
 
 int all_reduce(const Options& options) {
-  keep_large_blocks();
+  if (!options.default_malloc) keep_large_blocks();
   MpiEnvironment::Pretend pretend;
   if (const int nodes = options.pretend_nodes; nodes > 0)
     pretend = [nodes](int rank, int size) { return rank / ((size + nodes - 1) / nodes); };
@@ -95,6 +95,8 @@ Command add_bench(CLI::App& parent) {
       ->check(CLI::Range(0, 1'000'000));
   command->add_option("--pretend-nodes", options->pretend_nodes, "Treat the ranks of one machine as those of so many")
       ->check(CLI::Range(0, 1 << 20));
+  command->add_flag("--default-malloc", options->default_malloc,
+                    "Leave malloc as it is: MPI_Allreduce then faults in its temporary memory anew each time");
   command->add_flag("--json", options->json, "Print one JSON object");
   return [options] { return all_reduce(*options); };
 }

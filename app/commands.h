@@ -6,12 +6,15 @@
 
 namespace lockstep::app {
 
-enum ExitCode : int { kSuccess = 0, kRunFailed = 1, kWrongInput = 2 };
+// kStoppedEarly: the run was asked to end (a signal, run.max_time, Slurm's time limit), has saved its state, and goes
+// on with --resume auto: EX_TEMPFAIL of sysexits.h, "try again later".
+enum ExitCode : int { kSuccess = 0, kRunFailed = 1, kWrongInput = 2, kStoppedEarly = 75 };
 
 // Runs the command; returns the exit code, throws Error for wrong input.
 using Command = std::function<int()>;
 
 Command add_train(CLI::App& parent);
+Command add_run(CLI::App& parent);
 Command add_plan(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);

@@ -1,16 +1,24 @@
 // lockstep train CONFIG: the program's purpose. Starts MPI, chooses device and communicator, trains, reports; makes
 // sure that whatever goes wrong on any rank ends all of them with one clear message.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "app/commands.h"
 #include "comm/abort_all.h"
+#include "comm/cores.h"
+#include "comm/launcher.h"
 #include "comm/malloc_policy.h"
 #include "comm/run_agreed.h"
+#include "comm/watchdog.h"
+#include "core/fault.h"
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
 #include "train/resources.h"
+#include "train/slurm_job.h"
 #include "train/summary.h"
 #include "train/trainer.h"
 
@@ -20,19 +28,44 @@ namespace {
 struct Options {
   std::string file;
   std::vector<std::string> set;
+  ResumeRequest resume;
   bool dry_run = false, quiet = false;
+  double start_timeout = 600;  // seconds
 };
 
+std::string name_of_process(int launcher_rank) {
+  return launcher_rank < 0 ? "lockstep" : fmt::format("rank {}", launcher_rank);
+}
+
+const auto kProgramStart = std::chrono::steady_clock::now();
+
+// After a run that was asked to end: what becomes of it.
+int end_interrupted(const RunResult& result, const Config& config, const MpiEnvironment& mpi) {
+  const std::string what = fmt::format("{}: the run ends after {} steps", *result.interrupted, result.steps);
+  if (!result.saved) {
+    if (mpi.rank() == 0) log::warning("{}; nothing is saved, as checkpoint.every is never", what);
+    return kRunFailed;
+  }
+  log::info("{} and is saved; --resume auto goes on", what);
+  if (config.run.requeue && mpi.rank() == 0 && may_requeue(*result.interrupted)) requeue_job();
+  return kStoppedEarly;
+}
+
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
-int train(const Options& options, const MpiEnvironment& mpi) {
-  Config config;
+int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog, Config& config) {
   run_agreed(mpi.world(), [&] {
     config = load_config(options.file, options.set);
     check_world_size(config, mpi.size());
   });
   const Resources resources = claim_resources(config, mpi);
   const Arithmetic arithmetic = resources.backend->arithmetic(activation_type(config.train));
+  watchdog.rest();
   log::info("{} rank(s) on {} node(s), {}", mpi.size(), mpi.nodes(), resources.describe(arithmetic));
+  const std::string shortage =
+      config.device.threads > 0
+          ? thread_shortage(resources.threads, count_cpus(allowed_cpus()), mpi.local_size(), mpi.allowed_cores())
+          : "";
+  if (!shortage.empty() && mpi.local_rank() == 0) log::warning("{}", shortage);
   if (!arithmetic.missing.empty() && mpi.rank() == 0)
     log::warning("train.precision {}: {}, so products are computed in fp32: not faster than fp32",
                  config.train.precision, arithmetic.missing);
@@ -42,14 +75,18 @@ int train(const Options& options, const MpiEnvironment& mpi) {
   run_agreed(*resources.communicator, [&] {
     log = std::make_unique<RunLog>(resolve_path(config, config.run.dir), mpi.rank() == 0 && !options.dry_run);
   });
-  trainer = std::make_unique<Trainer>(config, *resources.backend, *resources.communicator, *log);
+  std::optional<StopSources> stop;
+  if (!options.dry_run) stop = stop_sources(config.run, mpi.rank(), kProgramStart);
+  trainer = std::make_unique<Trainer>(config, *resources.backend, *resources.communicator, *log, options.resume,
+                                      std::move(stop));
   if (options.dry_run) {
-    log::info("dry run: {} steps would follow; {}", trainer->plan().total_steps(), trainer->arithmetic());
+    log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
+              trainer->arithmetic());
     return kSuccess;
   }
   const RunResult result = trainer->run();
-  log::info("{}", summary_table(result));
-  return kSuccess;
+  if (!result.epochs.empty()) log::info("{}", summary_table(result));
+  return result.interrupted ? end_interrupted(result, config, mpi) : kSuccess;
 }
 
 }  // namespace
@@ -59,16 +96,40 @@ Command add_train(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("train", "Train on the ranks that mpirun or srun started");
   command->add_option("CONFIG", options->file, "YAML file")->required();
   command->add_option("--set", options->set, "Override a key: --set train.batch_size=8")->allow_extra_args(false);
+  command->add_option(
+      "--resume", options->resume.from,
+      "Go on from a checkpoint: auto for the newest of run.dir (a new run where there is none), or a path");
+  command->add_flag("--allow-batch-change", options->resume.allow_batch_change,
+                    "Resume with another global batch than the checkpoint's run had");
+  command->add_flag("--overwrite", options->resume.overwrite,
+                    "Remove the checkpoints of run.dir that lie after the step the run starts with");
+  command
+      ->add_option("--start-timeout", options->start_timeout,
+                   "Seconds until all ranks must have started and agreed on config and communicator")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
   command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
+  command->footer(
+      "Exit code: 0 trained to the end, 1 failed, 2 wrong input, 75 asked to end (a signal, run.max_time, Slurm's time "
+      "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
     keep_large_blocks();
+    const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
+    Watchdog watchdog(name_of_process(early_rank), kRunFailed);
+    Fault(std::max(0, early_rank)).at_start();
+    watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
     MpiEnvironment mpi;
+    watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
     log::setup(mpi.rank(), mpi.size(), options->quiet);
+    Config config;
     try {
-      return train(*options, mpi);
+      const int code = train(*options, mpi, watchdog, config);
+      watchdog.expect("MPI_Finalize", config.distributed.timeout);
+      return code;
     } catch (const PoliteError& error) {
       if (mpi.rank() == 0) std::fprintf(stderr, "lockstep: %s\n", error.what());
+      watchdog.expect("MPI_Finalize", config.distributed.timeout);
       return kWrongInput;
     } catch (const std::exception& error) {
       if (mpi.size() == 1) {

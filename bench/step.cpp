@@ -59,7 +59,7 @@ double validation_loss(const Config& config, Trainer& trainer, Backend& backend,
                    deal_virtual_ranks({}, communicator.rank(), communicator.size()), loss_spec(config.train),
                    config.eval.batch_size)
       .run()
-      .loss;
+      ->loss;
 }
 
 // Lines that tell a reader of oneDNN's messages which of them belong to the timed steps.
@@ -113,7 +113,9 @@ void run(const Options& options, const MpiEnvironment& mpi) {
   result.batch = resolve_batch(config.train, communicator->size()).batch_size;
 
   RunLog log(config.run.dir, false);
-  Trainer trainer(config, *backend, *communicator, log);
+  // As in a run, a step includes asking whether it is to be the last (run.stop_signals=[] leaves that out).
+  Trainer trainer(config, *backend, *communicator, log, {},
+                  stop_sources(config.run, communicator->rank(), std::chrono::steady_clock::now()));
   broadcast_model(trainer.network().store(), *communicator);
   Stepper stepper(trainer);
   if (options.loss_steps > 0) {

@@ -17,6 +17,7 @@ std::string Activity::describe(uint64_t word) const {
     case Phase::preparation: text = "the preparation"; break;
     case Phase::step: text = fmt::format("step {}", step); break;
     case Phase::evaluation: text = fmt::format("the evaluation after step {}", step); break;
+    case Phase::saving: text = fmt::format("the checkpoint after step {}", step); break;
   }
   if (bucket == 0) return text;
   text += fmt::format("{}bucket {}", text.empty() ? "" : ", ", bucket - 1);

@@ -14,13 +14,17 @@ class Activity {
   void prepare(double limit_seconds);
   void step(int64_t step) { word_ = pack(Phase::step, step, -1); }
   void evaluation(int64_t step) { word_ = pack(Phase::evaluation, step, -1); }  // after that step
+  // A checkpoint after that step: disks may be slow, so collectives wait as long as in preparation.
+  void saving(int64_t step) { word_ = pack(Phase::saving, step, -1); }
   // The reduction of a bucket of the current step's gradients; -1: none.
   void bucket(int64_t index) { word_ = (word_ & ~bucket_mask) | (static_cast<uint64_t>(index + 1) & bucket_mask); }
   // The first parameter of each bucket; said once.
   void name_buckets(std::vector<std::string> first_parameters) { first_parameters_ = std::move(first_parameters); }
 
-  // Seconds a wait may take: `usual`, except during preparation.
-  double limit(double usual) const { return phase(word_) == Phase::preparation ? preparation_limit_ : usual; }
+  // Seconds a wait may take: `usual`, except during preparation and saving.
+  double limit(double usual) const {
+    return phase(word_) == Phase::preparation || phase(word_) == Phase::saving ? preparation_limit_ : usual;
+  }
   // All of the above in one word, which travels with a collective; 0: nothing was told.
   uint64_t word() const { return word_; }
   void set_word(uint64_t word) { word_ = word; }
@@ -30,7 +34,7 @@ class Activity {
   std::string stopped() const;
 
  private:
-  enum class Phase : uint8_t { untold, preparation, step, evaluation };
+  enum class Phase : uint8_t { untold, preparation, step, evaluation, saving };
   static constexpr int phase_shift = 60, step_shift = 20;
   static constexpr uint64_t bucket_mask = (uint64_t{1} << step_shift) - 1;
   static constexpr uint64_t step_mask = (uint64_t{1} << (phase_shift - step_shift)) - 1;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "comm/mpi/mpi_call.h"
+#include "core/error.h"
 
 namespace lockstep {
 
@@ -38,6 +39,18 @@ int allowed_cores_of_node(MPI_Comm node) {
   mask.resize(static_cast<size_t>(words), 0);
   mpi::check(MPI_Allreduce(MPI_IN_PLACE, mask.data(), words, MPI_UNSIGNED_LONG, MPI_BOR, node), "MPI_Allreduce");
   return std::max(1, count_cpus(mask));
+}
+
+std::string thread_shortage(int threads, int own_cores, int local_size, int node_cores) {
+  constexpr const char* cure =
+      "device.threads: 0 takes what there is; more cores come with srun --cpus-per-task=N, sbatch --cpus-per-task=N "
+      "and SRUN_CPUS_PER_TASK=N, or mpirun --bind-to none";
+  if (threads > own_cores)
+    return fmt::format("device.threads is {}, but this rank is bound to {} core(s): {}", threads, own_cores, cure);
+  if (threads * local_size > node_cores)
+    return fmt::format("device.threads is {} for each of {} ranks, but they share {} core(s): {}", threads, local_size,
+                       node_cores, cure);
+  return "";
 }
 
 int threads_per_rank(int allowed_cores, int local_size) { return std::max(1, allowed_cores / std::max(1, local_size)); }

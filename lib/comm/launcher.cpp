@@ -38,6 +38,11 @@ const Launcher* find_launcher(const Environment& environment) {
   return nullptr;
 }
 
+int launcher_rank(const Environment& environment) {
+  const Launcher* launcher = find_launcher(environment);
+  return launcher == nullptr ? -1 : number(environment(launcher->rank));
+}
+
 std::string launch_mismatch(const Environment& environment, int mpi_size) {
   const Launcher* launcher = find_launcher(environment);
   if (launcher == nullptr) return "";

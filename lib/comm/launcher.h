@@ -20,6 +20,8 @@ std::span<const Launcher> launchers();
 
 using Environment = std::function<const char*(const char* variable)>;  // nullptr: not set
 
+// What the launcher calls this process, known before MPI has started; -1: there is no launcher.
+int launcher_rank(const Environment& environment);
 // The launcher that started this process; null: none that is known.
 const Launcher* find_launcher(const Environment& environment);
 

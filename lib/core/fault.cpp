@@ -1,12 +1,17 @@
 #include "core/fault.h"
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
+#include <new>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
 
@@ -36,22 +41,39 @@ Fault::Fault(int rank) {
   bool valid = read(take(rest, ','), wanted_rank);
   std::string_view place = take(rest, ','), action = rest;
   const std::string_view kind = take(place, ':');
-  valid = valid && (kind == "preparation" ? place.empty() : kind == "step" && read(place, step_));
+  constexpr std::pair<std::string_view, Place> unnumbered[] = {{"start", Place::start},
+                                                               {"preparation", Place::preparation}};
+  constexpr std::pair<std::string_view, Place> numbered[] = {{"step", Place::step},
+                                                             {"forward", Place::forward},
+                                                             {"loader", Place::loader},
+                                                             {"save", Place::save},
+                                                             {"evaluation", Place::evaluation}};
+  Place wanted = Place::none;
+  for (const auto& [name, value] : unnumbered)
+    if (kind == name && place.empty()) wanted = value;
+  for (const auto& [name, value] : numbered)
+    if (kind == name && read(place, number_)) wanted = value;
   action_ = take(action, ':');
-  valid =
-      valid && (action_ == "sleep" ? read(action, seconds)
-                                   : action.empty() && (action_ == "throw" || action_ == "kill" || action_ == "stop"));
+  const std::string_view plain[] = {"throw", "memory", "kill", "stop", "term", "usr1"};
+  const bool known = std::ranges::find(plain, action_) != std::end(plain);
+  valid = valid && wanted != Place::none && (action_ == "sleep" ? read(action, seconds) : known && action.empty());
   if (!valid)
-    throw_error("LOCKSTEP_FAULT: expected RANK,preparation|step:N,sleep:SECONDS|throw|kill|stop, found '{}'", variable);
+    throw_error(
+        "LOCKSTEP_FAULT: expected RANK,start|preparation|step:N|forward:N|loader:N|save:N|evaluation:N,"
+        "sleep:SECONDS|throw|memory|kill|stop|term|usr1, found '{}'",
+        variable);
   seconds_ = static_cast<double>(seconds);
-  if (wanted_rank == rank) place_ = kind == "step" ? Place::step : Place::preparation;
+  if (wanted_rank == rank) place_ = wanted;
 }
 
 void Fault::act() const {
   if (action_ == "sleep") std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+  if (action_ == "memory") throw std::bad_alloc();
   if (action_ == "throw") throw_error("LOCKSTEP_FAULT asks for an error here");
   if (action_ == "kill") raise(SIGKILL);
   if (action_ == "stop") raise(SIGSTOP);
+  if (action_ == "term") kill(getpid(), SIGTERM);
+  if (action_ == "usr1") kill(getpid(), SIGUSR1);
 }
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 // Engine words, uniform reals, integers, permutations and Bernoulli masks of core/rng.h; normals are in rng_normal.cpp.
 #include "core/rng.h"
 
+#include <bit>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
@@ -30,6 +32,31 @@ double Generator::uniform_double() { return static_cast<double>(r64() & ((1ULL <
 void Generator::discard(uint64_t words) {
   engine_.discard(words);
   words_ += words;
+}
+
+// Words drawn, the cached normal's bits (or "-"), the engine as the standard library writes it.
+std::string Generator::state() const {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << words_ << ' ' << (cached_normal_ ? std::to_string(std::bit_cast<uint64_t>(*cached_normal_)) : "-") << ' '
+       << engine_;
+  return text.str();
+}
+
+void Generator::restore(const std::string& state) {
+  std::istringstream text(state);
+  text.imbue(std::locale::classic());
+  uint64_t words = 0, bits = 0;
+  std::string cached;
+  std::mt19937 engine;
+  text >> words >> cached >> engine;
+  const bool none = cached == "-";
+  std::istringstream cached_text(cached);
+  if (!none) cached_text >> bits;
+  if (text.fail() || cached_text.fail()) throw_error("saved state of a random generator: not readable");
+  words_ = words;
+  engine_ = engine;
+  cached_normal_ = none ? std::nullopt : std::optional(std::bit_cast<double>(bits));
 }
 
 void Generator::uniform(std::span<float> out, double low, double high) {

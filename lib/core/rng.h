@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -23,6 +24,10 @@ class Generator {
   double uniform_double();  // [0,1), two words: the low 53 bits of r64() * 2^-53
   void discard(uint64_t words);
   uint64_t words() const { return words_; }  // consumed since construction, discarded ones included
+
+  // The stream from here on, as text: a generator that restores it draws the same. Error: not such a text.
+  std::string state() const;
+  void restore(const std::string& state);
 
   // tensor.uniform_(low, high) on a float tensor: fma(u, high - low, low), one word an element.
   void uniform(std::span<float> out, double low, double high);

@@ -7,13 +7,15 @@
 namespace lockstep {
 
 StepOrder::StepOrder(const DataPlanSpec& spec, int64_t first, int64_t held, SamplerSettings settings)
-    : plan_(spec), first_(first), held_(held), sampler_(spec, first, std::move(settings)) {
+    : spec_(spec), plan_(spec), first_(first), held_(held), sampler_(spec, first, std::move(settings)) {
   if (held < 1 || first > spec.world_size - held)
     throw_error("ranks {} to {} of {} don't exist", first, first + held - 1, spec.world_size);
 }
 
-void StepOrder::set_epoch(int64_t epoch) {
+void StepOrder::set_epoch(int64_t epoch, int64_t position) {
+  plan_ = EpochPlan(spec_, position);
   sampler_.set_epoch(epoch);
+  sampler_.seek(position);
   step_ = rank_ = micro_step_ = 0;
 }
 

@@ -41,6 +41,22 @@ const NoiseEstimate& NoiseScale::add(double own_square, int64_t own_samples, dou
   return estimate(1, square, samples);
 }
 
+State NoiseScale::state() const {
+  State state;
+  state.set("trace", trace_);
+  state.set("gradient_square", gradient_square_);
+  state.set("noise_scale", last_.noise_scale);
+  state.set("measured", measured_);
+  return state;
+}
+
+void NoiseScale::restore(const State& state) {
+  trace_ = state.real("trace");
+  gradient_square_ = state.real("gradient_square");
+  last_.noise_scale = state.real("noise_scale");
+  measured_ = state.integer("measured");
+}
+
 // In the tree's order, for equal bits whatever ranks stand for how many virtual ones.
 double NoiseScale::sum_of_windows(double (*term)(const Window&)) {
   return tree_sum(static_cast<int>(windows_.size()), [&](int i) {

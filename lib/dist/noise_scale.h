@@ -15,6 +15,7 @@
 
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
+#include "core/state.h"
 #include "dist/bucket_observer.h"
 
 namespace lockstep {
@@ -42,6 +43,8 @@ class NoiseScale final : public BucketObserver {
   // same of all ranks' samples, reduced. A step with a number that is not finite leaves the averages as they were.
   const NoiseEstimate& add(double own_square, int64_t own_samples, double square, int64_t samples);
   const NoiseEstimate& last() const { return last_; }
+  State state() const;  // the averages
+  void restore(const State& state);
 
  private:
   struct Window {

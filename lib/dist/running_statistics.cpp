@@ -40,7 +40,7 @@ std::span<float> RunningStatistics::all() { return kept_.empty() ? store_.buffer
 void RunningStatistics::agree() {
   if (store_.buffer_values().empty()) return;
   if (policy_ == BatchNormPolicy::average) {
-    average();
+    average(store_.buffer_values());
   } else {
     enter(0);
     if (policy_ == BatchNormPolicy::rank0) broadcast_buffers(store_, communicator_);
@@ -48,9 +48,17 @@ void RunningStatistics::agree() {
   restart();
 }
 
-// In double: the mean of equal floats is that float.
-void RunningStatistics::average() {
-  const std::span<float> values = store_.buffer_values();
+std::vector<float> RunningStatistics::agreed() {
+  const std::span<const float> first = of(0);
+  std::vector<float> result(first.begin(), first.end());
+  if (result.empty()) return result;
+  if (policy_ == BatchNormPolicy::average) average(result);
+  if (policy_ == BatchNormPolicy::rank0) communicator_.broadcast(std::as_writable_bytes(std::span(result)), 0);
+  return result;
+}
+
+// In double: the mean of equal floats is that float. `values` may be the store's own buffers.
+void RunningStatistics::average(std::span<float> values) {
   std::vector<double> pieces(samples_.size()), sums(values.size() + 1), largest(values.size());
   for (size_t i = 0; i <= values.size(); ++i) {
     for (size_t piece = 0; piece < pieces.size(); ++piece) {
@@ -63,7 +71,10 @@ void RunningStatistics::average() {
   }
   communicator_.all_reduce(sums, ReduceOp::sum);
   communicator_.all_reduce(largest, ReduceOp::max);
-  if (sums.back() == 0) return enter(0);
+  if (sums.back() == 0) {
+    std::ranges::copy(of(0), values.begin());
+    return;
+  }
   for (const ModelBuffer& buffer : store_.buffers()) {
     const bool counts = buffer.name.ends_with("num_batches_tracked");
     for (size_t i = buffer.offset; i < buffer.offset + buffer.count; ++i)

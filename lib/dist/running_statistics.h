@@ -33,9 +33,15 @@ class RunningStatistics {
   // batch that a rank saw); one without samples does not count; num_batches_tracked is the largest. sync: they are the
   // same already.
   void agree();
+  // What agree() would make of them, without doing it: for a checkpoint in the midst of an epoch. Collective.
+  std::vector<float> agreed();
+
+  // Of each piece: the samples since the last agreement. With `all`, what the policy `average` goes by.
+  std::span<int64_t> samples() { return samples_; }
+  BatchNormPolicy policy() const { return policy_; }
 
  private:
-  void average();
+  void average(std::span<float> result);
   std::span<float> of(int64_t piece);  // the store's with one virtual rank a rank
 
   BatchNormPolicy policy_;

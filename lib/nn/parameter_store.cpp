@@ -80,35 +80,41 @@ std::span<float> ParameterStore::buffer(BufferId id) const {
   return slice(buffer_values_, buffers_[static_cast<size_t>(id)]);
 }
 
-std::vector<float> ParameterStore::canonical(const Parameter& p, std::span<const float> stored) const {
-  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
+void ParameterStore::to_canonical(const Parameter& p, std::span<const float> stored, std::span<float> canonical) {
   if (p.format) {
-    p.format->load(stored, out);
+    p.format->load(stored, canonical);
   } else {
-    std::ranges::copy(stored, out.begin());
+    std::ranges::copy(stored, canonical.begin());
   }
-  return out;
+}
+
+void ParameterStore::to_stored(const Parameter& p, std::span<const float> canonical, std::span<float> stored) {
+  if (p.format) {
+    p.format->store(canonical, stored);
+  } else {
+    std::ranges::copy(canonical, stored.begin());
+  }
 }
 
 std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
-  return canonical(parameters_[static_cast<size_t>(id)], value(id));
+  const Parameter& p = parameters_[static_cast<size_t>(id)];
+  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
+  to_canonical(p, value(id), out);
+  return out;
 }
 
 std::vector<float> ParameterStore::canonical_gradient(ParameterId id) const {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
-  if (!p.trainable) return std::vector<float>(static_cast<size_t>(p.shape.numel()));
-  return canonical(p, gradient(id));
+  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
+  if (p.trainable) to_canonical(p, gradient(id), out);
+  return out;
 }
 
 void ParameterStore::set_canonical(ParameterId id, std::span<const float> values) {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
   if (static_cast<int64_t>(values.size()) != p.shape.numel())
     throw_error("{}: expected {} values, found {}", p.name, p.shape.numel(), values.size());
-  if (p.format) {
-    p.format->store(values, value(id));
-  } else {
-    std::ranges::copy(values, value(id).begin());
-  }
+  to_stored(p, values, value(id));
 }
 
 size_t ParameterStore::trainable_parameters() const {

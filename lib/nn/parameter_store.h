@@ -68,11 +68,13 @@ class ParameterStore {
   std::vector<float> canonical_value(ParameterId id) const;
   std::vector<float> canonical_gradient(ParameterId id) const;  // zeros: frozen
   void set_canonical(ParameterId id, std::span<const float> values);
+  // The same for other arrays that are sliced like a parameter (optimizer state).
+  static void to_canonical(const Parameter& p, std::span<const float> stored, std::span<float> canonical);
+  static void to_stored(const Parameter& p, std::span<const float> canonical, std::span<float> stored);
   int64_t total_parameters() const;     // canonical element count
   size_t trainable_parameters() const;  // how many are not frozen
 
  private:
-  std::vector<float> canonical(const Parameter& p, std::span<const float> stored) const;
   std::vector<Parameter> parameters_;
   std::vector<ModelBuffer> buffers_;
   std::vector<ParameterId> order_;

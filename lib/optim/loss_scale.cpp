@@ -12,6 +12,24 @@ LossScale::LossScale(const LossScaleSettings& settings)
     throw_error("train.loss_scale: expected a positive number, found {}", scale());
 }
 
+State LossScale::state() const {
+  State state;
+  state.set("scale", scale());
+  state.set("good_steps", good_steps_);
+  state.set("skipped", skipped_);
+  state.set("in_a_row", in_a_row_);
+  return state;
+}
+
+void LossScale::restore(const State& state) {
+  const auto scale = static_cast<float>(state.real("scale"));
+  if (!(scale > 0) || std::isinf(scale)) throw_error("saved loss scale: expected a positive number, found {}", scale);
+  if (!settings_.fixed) scale_ = scale;
+  good_steps_ = state.integer("good_steps");
+  skipped_ = state.integer("skipped");
+  in_a_row_ = state.integer("in_a_row");
+}
+
 void LossScale::update(bool found_inf) {
   if (!found_inf) {
     in_a_row_ = 0;

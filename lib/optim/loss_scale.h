@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/state.h"
+
 namespace lockstep {
 
 struct LossScaleSettings {
@@ -24,6 +26,9 @@ class LossScale {
   // scale has left out 100 steps in a row: no factor helps any more.
   void update(bool found_inf);
   int64_t skipped() const { return skipped_; }
+
+  State state() const;
+  void restore(const State& state);  // Error: not such a state; a fixed scale stays what the settings say
 
  private:
   static constexpr int64_t most_in_a_row = 100;

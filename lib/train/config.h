@@ -14,10 +14,21 @@
 
 namespace lockstep {
 
+// "90", "1h30m", "2d": a length of time.
+struct Duration {
+  double seconds = 0;
+  bool operator==(const Duration& other) const = default;
+};
+
 struct RunConfig {
   std::string dir = "runs/default";  // everything a run writes lies below this
   uint64_t seed = 42;                // initialisation, dropout; `manual_seed` of a PyTorch script
   bool seed_per_rank = false;        // initialise rank r from seed + r (the broadcast makes them equal again)
+  // What ends the run early, see stop_request.h.
+  std::vector<std::string> stop_signals{"SIGTERM", "SIGUSR1"};
+  std::optional<Duration> max_time;  // since the start of the program
+  Duration time_margin{60};          // before Slurm's time limit
+  bool requeue = false;              // then puts the Slurm job back into the queue
 };
 
 // One data set. kind: idx | csv | npy | synthetic | toy
@@ -160,7 +171,6 @@ struct EvalConfig {
   Period every;
   int64_t batch_size = 1000;         // per rank
   bool at_start = false;             // also after the first step ("step 0" of the articles' script)
-  std::optional<std::string> best;   // watchable_metrics(); empty: early_stopping's, else val.loss
   std::vector<std::string> metrics;  // metric_names(); empty: accuracy where the targets are classes. Always: the loss
 };
 
@@ -170,15 +180,17 @@ struct CheckpointConfig {
   int64_t keep = 3;                      // the newest so many
   std::optional<int64_t> keep_every;     // and every so many steps one for good
   bool keep_best = true;                 // and the best by a validation
+  std::optional<std::string> best;       // watchable_metrics(); empty: early_stopping's, else val.loss
   std::string on_error = "stop";         // stop | warn: when one cannot be written
   bool background = true;                // write while training goes on
 };
 
 // Weights to start from, instead of random ones: model.init_from.
 struct InitFromConfig {
-  std::string file;                                         // a .safetensors file or a checkpoint; empty: none
-  std::vector<std::pair<std::string, std::string>> rename;  // name in the file (a trailing * matches any end) -> ours
-  bool strict = true;                                       // every parameter must be found, every tensor used
+  std::string file;  // a .safetensors file or a checkpoint; empty: none
+  // Name in the file -> ours, empty: left out; a * at the end of both matches any end. The first that matches counts.
+  std::vector<std::pair<std::string, std::string>> rename;
+  bool strict = true;  // every parameter must be found, every tensor used
   std::string where;
 };
 

@@ -18,12 +18,15 @@ const Schema& optimizer_schema();
 const Schema& parameter_group_schema();
 const Schema& schedule_schema();
 const Schema& eval_schema();
+const Schema& checkpoint_schema();
+const Schema& init_from_schema();
 const Schema& log_schema();
 const Schema& distributed_schema();
 const Schema& device_schema();
 
-// Keys of train that have a file of their own.
+// Keys of train and model that have a file of their own.
 std::vector<Key> precision_keys();
+Key init_from_key();  // of Config
 
 // `kind` and whatever else is chosen by name: value of a text member.
 template <class S>

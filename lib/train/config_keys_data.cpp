@@ -18,10 +18,10 @@ Key layers_key() {
   result.doc = "The network from input to output; see Layers below.";
   result.default_text = "none";
   result.read = [](const YamlNode& node, const std::string& path, void* object) {
-    read_layers(node, path, static_cast<ModelSpec*>(object)->layers);
+    read_layers(node, path, static_cast<Config*>(object)->model.layers);
   };
   result.print = [](const void* object) {
-    const auto& model = *static_cast<const ModelSpec*>(object);
+    const ModelSpec& model = static_cast<const Config*>(object)->model;
     if (!model.preset.empty() || model.layers.empty()) return std::string("null");
     std::string text;
     for (const LayerSpec& layer : model.layers) text += "\n    - " + print_layer(layer);
@@ -33,8 +33,11 @@ Key layers_key() {
 Key preset_key() {
   Key result = key("preset", &ModelSpec::preset, anything(), "A named network: " + join(preset_names(), ", ") + ".");
   result.default_text = "none";
+  result.read = [](const YamlNode& node, const std::string& path, void* object) {
+    read_value(node, path, anything(), static_cast<Config*>(object)->model.preset);
+  };
   result.print = [](const void* object) {
-    const auto& preset = static_cast<const ModelSpec*>(object)->preset;
+    const std::string& preset = static_cast<const Config*>(object)->model.preset;
     return preset.empty() ? std::string("null") : print_text(preset);
   };
   return result;
@@ -47,7 +50,7 @@ void check_model(void* object, const MapView& view) {
   if (!view.has("preset") && !view.has("layers")) {
     fail_at(view.node.at, "model: missing key 'layers' or 'preset'");
   }
-  const std::string& preset = static_cast<ModelSpec*>(object)->preset;
+  const std::string& preset = static_cast<Config*>(object)->model.preset;
   const std::vector<std::string> known = preset_names();
   if (preset.empty() || std::find(known.begin(), known.end(), preset) != known.end()) return;
   fail_path(view.at("preset"), "model.preset",
@@ -139,8 +142,8 @@ const Schema& model_schema() {
     Schema made;
     made.doc = "The network: a preset or a list of layers.";
     made.scalar_key = "preset";
-    made.defaults = std::make_shared<ModelSpec>();
-    made.keys = {preset_key(), layers_key()};
+    made.defaults = std::make_shared<Config>();
+    made.keys = {preset_key(), layers_key(), init_from_key()};
     made.finish = check_model;
     return made;
   }();

@@ -1,11 +1,22 @@
 // The sections run, sampler, eval, log, distributed and device, and the table of sections itself.
 #include <algorithm>
 
+#include "core/stop_signals.h"
 #include "train/config_keys.h"
 #include "train/metrics/table.h"
 
 namespace lockstep {
 namespace {
+
+// Its keys are not all of one struct: the table is of the whole Config.
+Key model_section() {
+  Key result = section("model", &Config::model, model_schema, "The network.");
+  result.read = [](const YamlNode& node, const std::string& path, void* object) {
+    read_map(model_schema(), node, path, object);
+  };
+  result.child_object = [](const void* object) { return object; };
+  return std::move(result).must().also({"network", "architecture"});
+}
 
 template <class S>
 Schema make(std::string doc, std::vector<Key> keys) {
@@ -20,6 +31,9 @@ Schema make(std::string doc, std::vector<Key> keys) {
 
 const Schema& run_schema() {
   using S = RunConfig;
+  constexpr double kLongest = 1e9;  // 30 years
+  Rule time_above_zero = above(0);
+  time_above_zero.high = kLongest;
   static const Schema schema =
       make<S>("The run as a whole.",
               {key("dir", &S::dir, anything(), "Everything the run writes lies below this directory.")
@@ -27,7 +41,18 @@ const Schema& run_schema() {
                key("seed", &S::seed, anything(), "Seed of initialisation and dropout, as torch.manual_seed.")
                    .also({"random_seed", "manual_seed"}),
                key("seed_per_rank", &S::seed_per_rank, anything(),
-                   "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal.")});
+                   "Rank r initialises from seed + r; the broadcast from rank 0 then makes the replicas equal."),
+               key("stop_signals", &S::stop_signals, one_of(stop_signal_names()),
+                   "Signals that, sent to any rank, end the run after its step, saved: exit code 75. []: none."),
+               key("max_time", &S::max_time, time_above_zero,
+                   "Ends the run, saved, this long after its start: seconds, or as 1h30m. null: never.")
+                   .also({"max_duration", "time_limit", "walltime"}),
+               key("time_margin", &S::time_margin, between(0, kLongest),
+                   "Ends the run, saved, this long before the time limit of its Slurm job."),
+               key("requeue", &S::requeue, anything(),
+                   "A run that was asked to end, and is saved, puts its Slurm job back into the queue: not after "
+                   "SIGTERM, which "
+                   "scancel sends, and preemption, where Slurm does it.")});
   return schema;
 }
 
@@ -65,11 +90,7 @@ const Schema& eval_schema() {
          key("metrics", &S::metrics, metrics,
              "What is computed beside the loss, see metrics.md; empty: the accuracy where the targets are classes.")
              .by_default("[loss, accuracy], [loss] for real values")
-             .also({"metric"}),
-         key("best", &S::best, one_of(watchable_metrics()),
-             "The number by which the best model of the run is chosen, of eval.metrics; null: the one of "
-             "train.early_stopping, else val.loss.")
-             .also({"monitor"})});
+             .also({"metric"})});
     made.finish = [](void* object, const MapView& view) {
       auto names = static_cast<S*>(object)->metrics;
       std::ranges::sort(names);
@@ -168,8 +189,7 @@ const Schema& root_schema() {
   using S = Config;
   static const Schema schema =
       make<S>("One map of sections.",
-              {section("run", &S::run, run_schema, "The run as a whole."),
-               section("model", &S::model, model_schema, "The network.").must().also({"network", "architecture"}),
+              {section("run", &S::run, run_schema, "The run as a whole."), model_section(),
                section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
                section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
                section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
@@ -177,6 +197,8 @@ const Schema& root_schema() {
                section("schedule", &S::schedule, schedule_schema, "The learning rate over time.")
                    .also({"scheduler", "lr_scheduler", "lr_schedule"}),
                section("eval", &S::eval, eval_schema, "Evaluation.").also({"evaluation"}),
+               section("checkpoint", &S::checkpoint, checkpoint_schema, "What is saved, and when.")
+                   .also({"checkpoints", "checkpointing", "save"}),
                section("log", &S::log, log_schema, "Output.").also({"logging"}),
                section("distributed", &S::distributed, distributed_schema, "The ranks.").also({"parallel", "ddp"}),
                section("device", &S::device, device_schema, "The device.")});

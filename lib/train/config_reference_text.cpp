@@ -36,6 +36,7 @@ merge key `<<`, and a second document. Anchors and aliases (`&name`, `*name`) co
 | text | anything, plain or quoted: `yes`, `1e-3` and `"1e-3"` are texts where a text is expected | empty text, line ends and control characters |
 | integer or [height, width] | `2`, `[2, 3]` | |
 | list | `[a, b]` or a line per `- item` | a single value |
+| duration | seconds as a number, or with units, largest first: `90`, `1h30m`, `1.5h`, `2d` | `1:30:00`, `5 m`, `30m1h` |
 | period | `1 epoch`, `2 epochs`, `200 steps`, `never` | `200`, `0 steps` |
 
 Quotes make a text: a quoted number or boolean is an error. `null` (or `~`) is the same as leaving the key out, where a
@@ -71,6 +72,14 @@ reduced, clipped or updated, and the optimizer keeps no state for it. It is stil
 by `train.replica_check`. A pattern that matches nothing and a model that is frozen as a whole are errors. A batch norm
 whose weight and bias are frozen still normalises by the batch and moves its running statistics, as PyTorch's does in
 training mode.
+
+**Starting from weights.** `model.init_from` loads parameters and buffers by name before the first step; the optimizer
+starts anew (to go on with a run, resume it instead). `file` is a `.safetensors` file with PyTorch's names and shapes,
+a checkpoint, or a `last` or `best` file; of a checkpoint `model.safetensors` is read, and another of its files, such as
+`ema.safetensors`, by naming it. `rename` brings names together, first match first: `{backbone.*: "*"}` takes a prefix
+away, `{"*": "backbone.*"}` puts one on, `{fc.*: null}` leaves the old head out. A tensor of another shape is always an
+error. With `strict: false` parameters that the file lacks keep their random values and tensors that the model lacks are
+left out; a report says which. `num_batches_tracked` may be missing, as in files of old versions of PyTorch.
 
 **Synthetic data** (`kind: synthetic`, `name: ...`), drawn as PyTorch draws it from `seed`:
 

@@ -34,6 +34,12 @@ Rule Rule::with_infinity() const {
   rule.infinity = true;
   return rule;
 }
+Rule Rule::bare_steps() const {
+  Rule rule = *this;
+  rule.bare_is_steps = true;
+  return rule;
+}
+
 Rule Rule::or_empty() const {
   Rule rule = *this;
   rule.may_be_empty = true;

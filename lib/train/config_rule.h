@@ -14,6 +14,7 @@ struct Rule {
   bool low_open = false, high_open = false;  // the bound itself is out of range
   bool infinity = false;                     // inf is a value
   bool may_be_empty = false;                 // texts
+  bool bare_is_steps = false;                // periods: 500 is '500 steps'
   size_t least_items = 0;                    // lists
   size_t most_items = 65536;
   std::vector<std::string> choices;  // texts
@@ -23,6 +24,7 @@ struct Rule {
 
   Rule with_infinity() const;
   Rule or_empty() const;
+  Rule bare_steps() const;
   Rule items(size_t least, size_t most = 65536) const;
 };
 

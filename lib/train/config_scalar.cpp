@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -136,6 +137,30 @@ std::string parse_number(std::string_view text, bool allow_infinity, double& val
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return "";
   return fmt::format("{} is out of range of a double (about 4.9e-324 to 1.8e308)", printable(shown));
+}
+
+std::string parse_duration(std::string_view text, double& seconds) {
+  constexpr std::pair<char, double> kUnits[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+  if (parse_number(text, false, seconds).empty()) return "";
+  const auto refuse = [&] {
+    return fmt::format("expected seconds or a duration such as 90, 1h30m or 2d, found '{}'{}", printable(text),
+                       text.find(':') != std::string_view::npos ? "; write hours and minutes as 1h30m" : "");
+  };
+  double total = 0;
+  const auto* unit = std::begin(kUnits);
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find_first_not_of("0123456789."), rest.size());
+    double number = 0;
+    if (end == rest.size() || !parse_number(rest.substr(0, end), false, number).empty()) return refuse();
+    unit = std::find_if(unit, std::end(kUnits), [&](const auto& entry) { return entry.first == rest[end]; });
+    if (unit == std::end(kUnits)) return refuse();
+    total += number * unit->second;
+    ++unit;
+    rest.remove_prefix(end + 1);
+  }
+  if (text.empty()) return refuse();
+  seconds = total;
+  return "";
 }
 
 std::string parse_boolean(std::string_view text, bool& value) {

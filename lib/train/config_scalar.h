@@ -13,6 +13,8 @@ std::string parse_integer(std::string_view text, int64_t& value);
 std::string parse_integer(std::string_view text, uint64_t& value);
 // 1, +1, -2.5, .001, 1e-3, 1.e-3, 1E-3; nan never, inf and -inf only with allow_infinity.
 std::string parse_number(std::string_view text, bool allow_infinity, double& value);
+// Seconds as a number, or counts of days, hours, minutes and seconds in this order: 90, 1h30m, 2d, 1.5h.
+std::string parse_duration(std::string_view text, double& seconds);
 // true or false, nothing else.
 std::string parse_boolean(std::string_view text, bool& value);
 

@@ -91,7 +91,7 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
   value = node.text;
 }
 
-void read_value(const YamlNode& node, const std::string& path, const Rule&, Period& value) {
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Period& value) {
   constexpr const char* kForm = "'N epochs', 'N steps' or never";
   const std::string text = node.kind == YamlNode::Kind::quoted ? node.text : plain_text(node, path, kForm);
   const auto fail = [&](const std::string& hint) {
@@ -107,11 +107,24 @@ void read_value(const YamlNode& node, const std::string& path, const Rule&, Peri
   int64_t n = 0;
   if (!parse_integer(number, n).empty())
     fail(number == "epoch" || number == "step" ? "; write '1 " + number + "'" : "");
+  if (unit.empty() && rule.bare_is_steps && n >= 1) {
+    value = {Period::Kind::steps, n};
+    return;
+  }
   if (unit.empty()) fail(fmt::format("; write '{} epochs' or '{} steps'", n, n));
   const bool epochs = unit == "epoch" || unit == "epochs";
   if (!epochs && unit != "step" && unit != "steps") fail(did_you_mean(unit, {"epochs", "steps"}));
   if (n < 1) fail("; N is 1 or more");
   value = {epochs ? Period::Kind::epochs : Period::Kind::steps, n};
+}
+
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Duration& value) {
+  const std::string& text = plain_text(node, path, "a duration");
+  const std::string error = parse_duration(text, value.seconds);
+  if (!error.empty()) fail_value(node, path, error);
+  if (!rule.contains(value.seconds))
+    fail_value(node, path,
+               fmt::format("{} is out of range; expected a duration {} seconds", printable(text), rule.describe()));
 }
 
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::array<int64_t, 2>& value) {
@@ -128,14 +141,36 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
   for (size_t i = 0; i < 2; ++i) read_value(node.items[i], path + "." + std::to_string(i), rule, value[i]);
 }
 
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, TextPairs& value) {
+  constexpr size_t kMost = 4096;
+  if (node.kind != YamlNode::Kind::map)
+    fail_value(node, path, fmt::format("expected a map {{name: name}}, found {}", node.describe()));
+  if (node.items.size() > kMost) fail_value(node, path, fmt::format("expected {} names at most", kMost));
+  value.clear();
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    std::string text;
+    if (node.items[i].kind != YamlNode::Kind::null) {
+      read_value(node.items[i], path + "." + printable(node.keys[i].text), rule, text);
+    }
+    value.emplace_back(node.keys[i].text, text);
+  }
+}
+
 std::string print_value(bool value) { return value ? "true" : "false"; }
 std::string print_value(int64_t value) { return fmt::format("{}", value); }
 std::string print_value(uint64_t value) { return fmt::format("{}", value); }
 std::string print_value(double value) { return print_number(value); }
 std::string print_value(const std::string& value) { return print_text(value); }
 std::string print_value(const Period& value) { return value.str(); }
+std::string print_value(const Duration& value) { return print_number(value.seconds); }
 std::string print_value(const std::array<int64_t, 2>& value) {
   return value[0] == value[1] ? fmt::format("{}", value[0]) : fmt::format("[{}, {}]", value[0], value[1]);
+}
+std::string print_value(const TextPairs& value) {
+  std::string text = "{";
+  for (const auto& [from, to] : value)
+    text += (text.size() > 1 ? ", " : "") + print_text(from) + ": " + (to.empty() ? "null" : print_text(to));
+  return text + "}";
 }
 
 }  // namespace lockstep

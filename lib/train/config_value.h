@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/config.h"
@@ -21,8 +22,12 @@ void read_value(const YamlNode& node, const std::string& path, const Rule& rule,
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, double& value);
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::string& value);
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Period& value);
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, Duration& value);  // rule: of seconds
 // n or [height, width]
 void read_value(const YamlNode& node, const std::string& path, const Rule& rule, std::array<int64_t, 2>& value);
+// {from: to, ...}, in the order of the file; null is the empty text.
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+void read_value(const YamlNode& node, const std::string& path, const Rule& rule, TextPairs& value);
 
 std::string print_value(bool value);
 std::string print_value(int64_t value);
@@ -30,7 +35,9 @@ std::string print_value(uint64_t value);
 std::string print_value(double value);
 std::string print_value(const std::string& value);
 std::string print_value(const Period& value);
+std::string print_value(const Duration& value);
 std::string print_value(const std::array<int64_t, 2>& value);
+std::string print_value(const TextPairs& value);
 
 inline std::string type_name(const bool&) { return "true or false"; }
 inline std::string type_name(const int64_t&) { return "integer"; }
@@ -38,6 +45,8 @@ inline std::string type_name(const uint64_t&) { return "integer"; }
 inline std::string type_name(const double&) { return "number"; }
 inline std::string type_name(const std::string&) { return "text"; }
 inline std::string type_name(const Period&) { return "period"; }
+inline std::string type_name(const Duration&) { return "duration"; }
+inline std::string type_name(const TextPairs&) { return "map of texts"; }
 inline std::string type_name(const std::array<int64_t, 2>&) { return "integer or [height, width]"; }
 
 [[noreturn]] void fail_value(const YamlNode& node, const std::string& path, const std::string& message);

@@ -22,4 +22,16 @@ bool EarlyStopping::observe(double value) {
   return ++without_progress_ >= patience_;
 }
 
+State EarlyStopping::state() const {
+  State state;
+  state.set("to_beat", to_beat_);
+  state.set("without_progress", without_progress_);
+  return state;
+}
+
+void EarlyStopping::restore(const State& state) {
+  to_beat_ = state.real("to_beat");
+  without_progress_ = state.integer("without_progress");
+}
+
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/state.h"
 #include "train/config.h"
 
 namespace lockstep {
@@ -15,6 +16,8 @@ class EarlyStopping {
   // True: this was the evaluation number `patience` in a row without progress. NaN is none. With min_delta the value to
   // beat moves only when it is beaten by more than that, as in Keras and Lightning.
   bool observe(double value);
+  State state() const;
+  void restore(const State& state);
 
  private:
   bool larger_is_better_;

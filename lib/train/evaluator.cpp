@@ -1,6 +1,7 @@
 #include "train/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "train/metrics/table.h"
@@ -37,17 +38,36 @@ int64_t Evaluator::dealt_to(int64_t rank, int64_t stride) const {
   return (dataset_.size() - rank + stride - 1) / stride;
 }
 
-Metrics Evaluator::run() {
+std::optional<Metrics> Evaluator::run(const std::function<bool()>& asked_to_end) {
   if (shard_sizes_.empty()) shard_sizes_ = own_sizes("data.val", dataset_, communicator_);
   sums_ = {};
   for (const auto& metric : metrics_) metric->reset();
-  for (const std::vector<int64_t>& rows : shards_) add_shard(rows);
+  const int64_t most = most_batches();
+  int64_t asked = 0;
+  const auto end = [&] { return ++asked, asked_to_end(); };
+  for (const std::vector<int64_t>& rows : shards_) {
+    if (!add_shard(rows, end)) return std::nullopt;
+  }
+  while (asked < most) {
+    if (end()) return std::nullopt;
+  }
   return reduce();
 }
 
-void Evaluator::add_shard(std::span<const int64_t> rows) {
-  for (; !rows.empty(); rows = rows.subspan(std::min(rows.size(), static_cast<size_t>(batch_))))
+bool Evaluator::add_shard(std::span<const int64_t> rows, const std::function<bool()>& asked_to_end) {
+  for (; !rows.empty(); rows = rows.subspan(std::min(rows.size(), static_cast<size_t>(batch_)))) {
+    if (asked_to_end()) return false;
     add_batch(rows.first(std::min(rows.size(), static_cast<size_t>(batch_))));
+  }
+  return true;
+}
+
+int64_t Evaluator::most_batches() {
+  if (batches_ >= 0) return batches_;
+  double most = 0;
+  for (const auto& rows : shards_) most += std::ceil(static_cast<double>(rows.size()) / static_cast<double>(batch_));
+  communicator_.all_reduce({&most, 1}, ReduceOp::max);
+  return batches_ = static_cast<int64_t>(most);
 }
 
 void Evaluator::add_batch(std::span<const int64_t> rows) {

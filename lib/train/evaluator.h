@@ -2,6 +2,7 @@
 // sums and counts are reduced in double. Which metrics there are is train/metrics/table.h's matter.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,18 +38,20 @@ class Evaluator {
             const VirtualRanks& ranks, const LossSpec& loss, int64_t batch,
             const std::vector<std::string>& metrics = {});
   // The same numbers on every rank, for any number of ranks: add_shard for each shard of this rank, then reduce.
-  // Collective.
-  Metrics run();
+  // Collective. asked_to_end: called before every batch, equally often on all ranks; where it says yes, on all ranks
+  // alike, there are no metrics.
+  std::optional<Metrics> run(const std::function<bool()>& asked_to_end = [] { return false; });
   const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }
 
  private:
   // Counts these rows of the data set in; nothing of other ranks. Any number of shards, in any order, one after
   // another: the sums are exact.
-  void add_shard(std::span<const int64_t> rows);
+  bool add_shard(std::span<const int64_t> rows, const std::function<bool()>& asked_to_end);
   void add_batch(std::span<const int64_t> rows);
   // Over all ranks, of what was added since.
   Metrics reduce();
   int64_t dealt_to(int64_t rank, int64_t stride) const;
+  int64_t most_batches();  // of any rank
 
   const Dataset& dataset_;
   Network& network_;
@@ -59,6 +62,7 @@ class Evaluator {
   std::vector<float> x_, targets_;
   std::vector<int64_t> labels_;
   std::vector<int64_t> shard_sizes_;
+  int64_t batches_ = -1;  // of the rank with most of them; -1: not known yet
   std::vector<std::unique_ptr<Metric>> metrics_;
   struct {
     ExactSum loss, weight;

@@ -41,9 +41,10 @@ ScheduleSettings schedule_settings(const ScheduleConfig& c) {
 
 }  // namespace
 
-LearningRate::LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, const DataPlan& plan)
+LearningRate::LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, int64_t epochs,
+                           int64_t total_steps)
     : per_epoch_(config.per == "epoch"), metric_(config.metric) {
-  const int64_t length = per_epoch_ ? plan.spec().epochs : plan.total_steps();
+  const int64_t length = per_epoch_ ? epochs : total_steps;
   for (int group = 0; group < optimizer.groups(); ++group)
     schedules_.push_back(make_schedule(schedule_settings(config), optimizer.lr(group), length));
 }
@@ -68,6 +69,31 @@ void LearningRate::observe_validation(const Metrics& metrics) {
 
 void LearningRate::observe_epoch(double train_loss) {
   if (metric_ == "train.loss") report(train_loss);
+}
+
+State LearningRate::state() const {
+  State state;
+  for (size_t group = 0; group < schedules_.size() && schedules_[group].wants_metric(); ++group) {
+    const PlateauState plateau = schedules_[group].plateau_state();
+    State part;
+    part.set("lr", plateau.lr);
+    part.set("best", plateau.best);
+    part.set("bad", plateau.bad);
+    part.set("cooldown", plateau.cooldown);
+    state.add(std::to_string(group), part);
+  }
+  return state;
+}
+
+void LearningRate::restore(const State& state) {
+  applied_ = -1;
+  for (size_t group = 0; group < schedules_.size() && schedules_[group].wants_metric(); ++group) {
+    const State part = state.part(std::to_string(group));
+    schedules_[group].set_plateau_state({.lr = part.real("lr"),
+                                         .best = part.real("best"),
+                                         .bad = part.integer("bad"),
+                                         .cooldown = part.integer("cooldown")});
+  }
 }
 
 void LearningRate::report(double metric) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/data_plan.h"
+#include "core/state.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/config.h"
@@ -14,14 +14,17 @@ namespace lockstep {
 
 class LearningRate {
  public:
-  // Lengths left open in the config (one-cycle's total, cosine's t_max) are the run's own, from `plan`.
-  LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, const DataPlan& plan);
+  // Lengths left open in the config (one-cycle's total, cosine's t_max) are the run's own.
+  LearningRate(const ScheduleConfig& config, const Optimizer& optimizer, int64_t epochs, int64_t total_steps);
   // Sets the rates for optimizer step `step` of `epoch`, both from 0.
   void apply(Optimizer& optimizer, int64_t step, int64_t epoch);
   // Reduce-on-plateau watches one of these; reduced values, the same on all ranks.
   void observe_validation(const Metrics& metrics);
   void observe_epoch(double train_loss);
   double last() const { return last_; }  // of group 0, as applied
+  // What a plateau remembers, by group; the other kinds are functions of the step.
+  State state() const;
+  void restore(const State& state);
 
  private:
   void report(double metric);

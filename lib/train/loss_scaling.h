@@ -32,6 +32,10 @@ class LossScaling {
   bool overflowed(int64_t step);
   bool active() const { return scale_.has_value(); }
   int64_t skipped() const { return scale_ ? scale_->skipped() : 0; }
+  State state() const { return scale_ ? scale_->state() : State(); }
+  void restore(const State& state) {
+    if (scale_) scale_->restore(state);
+  }
 
  private:
   std::optional<LossScale> scale_;  // none: not fp16

@@ -88,6 +88,18 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowe
   return true;
 }
 
+State NonfinitePolicy::state() const {
+  State state;
+  state.set("skipped", skipped_);
+  state.set("in_a_row", in_a_row_);
+  return state;
+}
+
+void NonfinitePolicy::restore(const State& state) {
+  skipped_ = state.integer("skipped");
+  in_a_row_ = state.integer("in_a_row");
+}
+
 std::string NonfinitePolicy::culprits(int64_t& step) {
   // Step, number of rows, some of them; then the words.
   std::vector<int64_t> numbers{bad_step_, static_cast<int64_t>(bad_rows_.size())};

@@ -17,6 +17,7 @@
 
 #include "backend/optimizer_ops.h"
 #include "comm/communicator.h"
+#include "core/state.h"
 #include "dist/gradient_watch.h"
 #include "nn/parameter_store.h"
 
@@ -49,6 +50,8 @@ class NonfinitePolicy {
   // the gradient's overflow is known and dealt with (train/loss_scaling.h), only losses count.
   bool skip(int64_t step, const OptimizerOps& ops, bool overflowed);
   int64_t skipped() const { return skipped_; }
+  State state() const;
+  void restore(const State& state);
 
  private:
   // "the loss is not finite on rank 1 (rows 3, 4), rank 2 (rows 5)", for the ranks whose own numbers went bad at the

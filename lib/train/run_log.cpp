@@ -45,6 +45,24 @@ std::string headline(const Metrics& metrics) {
   return "";
 }
 
+bool is_counted(const std::string& event) { return event == "step" || event == "eval" || event == "probe"; }
+
+// How long the file is up to its `events`-th counted line, all of it where it has fewer. A line that is not whole JSON
+// (a full disk) ends what is kept.
+uint64_t bytes_of_events(const std::string& path, int64_t events) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t bytes = 0;
+  for (std::string line; events > 0 && std::getline(file, line) && !file.eof();) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    if (!event.is_object() || !event.contains("event") || !event["event"].is_string()) break;
+    bytes += line.size() + 1;
+    if (is_counted(event["event"].get<std::string>())) --events;
+  }
+  if (events > 0)
+    log::warning("{}: {} of the events before the checkpoint are missing; the log goes on without them", path, events);
+  return bytes;
+}
+
 }  // namespace
 
 RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active) {
@@ -52,9 +70,17 @@ RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active)
   std::error_code error;
   std::filesystem::create_directories(dir, error);
   if (error) throw_error("run.dir {}: cannot be made: {}", dir, error.message());
-  const std::string path = dir + "/metrics.jsonl";
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
+// Of a resumed run the lines up to its checkpoint stay.
+void RunLog::open(const std::optional<ResumedLog>& resumed) {
+  const std::string path = dir_ + "/metrics.jsonl";
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resumed ? 0 : O_TRUNC), 0644);
   if (file_ < 0) throw_error("{}: cannot be written: {}", path, std::strerror(errno));
+  if (!resumed) return;
+  if (::ftruncate(file_, static_cast<off_t>(bytes_of_events(path, resumed->events))) != 0)
+    throw_error("{}: cannot be cut: {}", path, std::strerror(errno));
+  events_ = resumed->events;
 }
 
 RunLog::~RunLog() {
@@ -64,21 +90,28 @@ RunLog::~RunLog() {
 // One write per line: a line is there whole or not at all, even after a kill.
 void RunLog::write(const nlohmann::json& event) {
   const std::string line = event.dump() + "\n";
+  if (is_counted(event.at("event").get<std::string>())) ++events_;
   if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     throw_error("metrics.jsonl: write failed: {}", std::strerror(errno));
 }
 
-void RunLog::start(const std::string& config_yaml, int world_size, int64_t parameters, const std::string& arithmetic) {
+void RunLog::start(const StartRecord& r) {
   if (!active_) return;
+  open(r.resumed);
   std::ofstream file(dir_ + "/config.yaml");
-  file << config_yaml;
+  file << r.config_yaml;
   if (!file.flush()) throw_error("{}/config.yaml: cannot be written", dir_);
-  write({{"event", "start"},
-         {"world_size", world_size},
-         {"parameters", parameters},
-         {"arithmetic", arithmetic},
-         {"config", config_yaml}});
-  log::info("{} parameters, world_size {}, {}", parameters, world_size, arithmetic);
+  nlohmann::json event = {{"event", r.resumed ? "resume" : "start"},
+                          {"world_size", r.world_size},
+                          {"parameters", r.parameters},
+                          {"arithmetic", r.arithmetic},
+                          {"config", r.config_yaml}};
+  if (r.resumed) {
+    event["step"] = r.resumed->step;
+    event["checkpoint"] = r.resumed->checkpoint;
+  }
+  write(event);
+  log::info("{} parameters, world_size {}, {}", r.parameters, r.world_size, r.arithmetic);
 }
 
 void RunLog::step(const StepRecord& r) {
@@ -146,6 +179,10 @@ void RunLog::finish(const EndRecord& r) {
     event["best"] = {{"metric", r.best->metric}, {"value", number(r.best->value)}, {"step", r.best->step}};
   }
   write(event);
+}
+
+void RunLog::stopped(int64_t steps, const std::string& reason, bool saved) {
+  if (active_) write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
 }
 
 }  // namespace lockstep

@@ -49,22 +49,45 @@ struct EndRecord {
   std::string model_sha256;        // of the final weights and buffers, see train/model_digest.h
 };
 
+// A run that goes on where a checkpoint was made.
+struct ResumedLog {
+  int64_t events = 0;  // of metrics.jsonl that the checkpoint's run had written: later ones are dropped
+  int64_t step = 0;
+  std::string checkpoint;
+};
+
+struct StartRecord {
+  std::string config_yaml;
+  int world_size = 1;
+  int64_t parameters = 0;
+  std::string arithmetic;
+  std::optional<ResumedLog> resumed;
+};
+
 class RunLog {
  public:
   // active false (ranks other than 0, or a dry run): every call does nothing.
   RunLog(const std::string& dir, bool active);
   ~RunLog();
-  void start(const std::string& config_yaml, int world_size, int64_t parameters, const std::string& arithmetic);
+  // Opens the files: anew, or, for a resumed run, to go on in them.
+  void start(const StartRecord& record);
   void step(const StepRecord& record);
   void eval(const EvalRecord& record);
   void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
   void finish(const EndRecord& record);
+  // The run was asked to end after so many steps; saved: and can be gone on with.
+  void stopped(int64_t steps, const std::string& reason, bool saved);
+  // Of steps, validations and probes, so far; the same whatever the number of ranks and resumes.
+  int64_t events() const { return events_; }
+  const std::string& dir() const { return dir_; }
 
  private:
+  void open(const std::optional<ResumedLog>& resumed);
   void write(const nlohmann::json& event);
   std::string dir_;
   int file_ = -1;
   bool active_;
+  int64_t events_ = 0;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

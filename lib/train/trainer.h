@@ -24,13 +24,17 @@
 #include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
+#include "train/checkpoint/checkpoint_writer.h"
+#include "train/checkpoint/model_tensors.h"
 #include "train/config.h"
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/loss_scaling.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
+#include "train/resume.h"
 #include "train/run_log.h"
+#include "train/stop_request.h"
 #include "train/validation_judge.h"
 
 namespace lockstep {
@@ -46,26 +50,33 @@ struct RunResult {
   int64_t steps = 0;
   std::vector<EpochResult> epochs;
   bool stopped_early = false;
-  std::optional<BestMetric> best;  // with a validation
+  std::optional<BestMetric> best;          // with a validation
+  std::optional<std::string> interrupted;  // why the run was asked to end before its end (train/stop_request.h)
+  bool saved = false;                      // then: it can be gone on with
 };
 
 class Trainer {
  public:
   // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
   // expanded already; all references must outlive the trainer.
-  Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log);
+  Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
+          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt);
   ~Trainer();
 
   RunResult run();
   const DataPlan& plan() const { return plan_; }
+  int64_t steps_done() const { return step_; }  // those before a resume too
+  int64_t total_steps() const { return total_steps_; }
   const std::string& arithmetic() const { return arithmetic_; }
   Network& network() { return *network_; }
   GradientSynchronizer& synchronizer() { return *synchronizer_; }
   const LossScaling& loss_scaling() const { return *loss_scaling_; }
   const Optimizer& optimizer() const { return *optimizer_; }
-  // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest.
-  void begin_epoch(int64_t epoch);
-  void train_step(int64_t step_in_epoch);
+  // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest. position: in the
+  // epoch's list, where a step ended; steps count from there.
+  void begin_epoch(int64_t epoch, int64_t position = 0);
+  // False: the run was asked to end and the step not made; nothing of it has changed the state of the run.
+  bool train_step(int64_t step_in_epoch);
 
  private:
   struct Bound {  // what a micro-batch of one size needs
@@ -79,17 +90,31 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
+  struct StepStart {  // what earlier micro-steps of a step change and its abandonment puts back
+    std::vector<float> statistics;
+    std::vector<int64_t> samples;
+    std::optional<Generator> generator;  // none: there is only one micro-step
+  };
+
   // trainer_build.cpp: before the first step.
   void build();
   void count_steps();
   void build_network();
+  void load_initial_weights();
   void build_on_parameters();
   // trainer.cpp: the loop.
-  EpochResult train_epoch(int64_t epoch, int64_t steps);
+  bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
+  int64_t own_position() const;
+  RunResult interrupted_result(RunResult result);
+  EpochResult train_epoch();
+  void end_epoch(EpochResult& result);
   int64_t samples_of_step(int64_t step_in_epoch) const;
   Bound& bound(int64_t count);
   double denominator(int64_t step_in_epoch, int64_t batch) const;  // of the loss of a micro-step of `batch` samples
-  void window(int64_t piece, int64_t step_in_epoch);
+  bool asked_to_end();
+  void keep_step_start(int64_t step_in_epoch);
+  void go_back_to_step_start();
+  bool window(int64_t piece, int64_t step_in_epoch);
   void empty_micro_step(bool accumulate);
   LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
   LossSums sum_of_pieces(LossSums Piece::*sums);
@@ -106,6 +131,25 @@ class Trainer {
   std::vector<RankStep> gather_rank_steps();
   void evaluate(EpochResult& result);
   void log_probes(const char* when, bool gradients_too);
+  // trainer_checkpoint.cpp: what is saved, and how it comes back.
+  std::optional<Checkpoint> take_up(const ResumeRequest& request);
+  bool checkpoints() const { return config_.checkpoint.every.kind != Period::Kind::never; }
+  bool checkpoint_due_after_step() const;
+  bool checkpoint_due_after_epoch() const;
+  void save();
+  void finish_saving();
+  void check_space();
+  void tell_failed_checkpoints();
+  Snapshot snapshot();
+  void add_tensors(Snapshot& snapshot, const std::vector<float>& buffers);
+  State replicated_state() const;
+  void add_state_of_pieces(State& state);
+  void add_statistics_of_pieces(Snapshot& snapshot);
+  void restore(const Checkpoint* checkpoint);
+  void restore_arrays(const Checkpoint& checkpoint);
+  void restore_pieces(const Checkpoint* checkpoint);
+  void broadcast_restored();
+  std::optional<ResumedLog> resumed_log() const;
 
   const Config& config_;
   Backend& backend_;
@@ -113,13 +157,15 @@ class Trainer {
   RunLog& log_;
   Fault fault_;
 
-  Generator generator_;  // the script's global generator: data, then initial weights, then order
+  Generator generator_;         // the script's global generator: data, then initial weights, then order
+  uint64_t initial_words_ = 0;  // drawn from it before the first step
   std::unique_ptr<const Dataset> train_data_, val_data_;
   LossSpec loss_spec_;
   int64_t batch_size_ = 0;
   std::string arithmetic_;
   VirtualRanks ranks_;
   DataPlan plan_;
+  EpochPlan epoch_plan_;  // of the current epoch, or of its rest after a resume
   std::unique_ptr<CommunicatorReducer>
       batch_statistics_;  // of all ranks; null: each rank's own, or one rank, or no batch norm
   std::unique_ptr<Network> network_;
@@ -131,6 +177,7 @@ class Trainer {
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
   std::unique_ptr<BatchLoader> loader_;
+  int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<LossScaling> loss_scaling_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -142,14 +189,29 @@ class Trainer {
   bool average_ranks_ = false;          // distributed.average
   double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
 
-  int64_t step_ = 0, epoch_ = 0;
+  int64_t step_ = 0, epoch_ = 0, total_steps_ = 0;
+  int64_t position_ = 0;  // in the epoch's list: positions consumed
+  int64_t first_step_ = 0,
+          step_in_epoch_ = -1;       // of the epoch: steps before epoch_plan_; the last one done, from there
+  bool epoch_open_ = false;          // what comes after an epoch's last step is still to be done
+  bool evaluation_pending_ = false;  // the one after the last step was cut off
+  bool best_pending_ = false;        // the model is the best so far and not saved yet
+  std::optional<int64_t> saved_step_;
+  std::optional<State> resumed_;  // what the run was taken up with
+  std::string resumed_from_;
+  State validation_;  // the last one's numbers
   bool evaluated_ = false;
-  bool stopped_ = false;  // early, on all ranks after the same step
+  bool stopped_ = false;                    // early, on all ranks after the same step
+  std::unique_ptr<StopRequest> stop_;       // null: nobody asks
+  std::optional<std::string> interrupted_;  // by it
+  StepStart step_start_;
   std::vector<Piece> pieces_;
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   double evaluation_seconds_ = 0;  // inside the current log interval, not counted as training time
+  CopyPool copies_;
+  std::unique_ptr<CheckpointWriter> writer_;  // of rank 0; the last to come and the first to go, as it reads the rest
 };
 
 }  // namespace lockstep

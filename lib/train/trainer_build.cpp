@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "train/batch_norm_plan.h"
+#include "train/checkpoint/init_from.h"
 #include "train/config_batch.h"
 #include "train/own_data.h"
 #include "train/plan_report.h"
@@ -16,21 +17,26 @@
 
 namespace lockstep {
 
-Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log)
+Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
+                 const ResumeRequest& resume, std::optional<StopSources> stop)
     : config_(config),
       backend_(backend),
       communicator_(communicator),
       log_(log),
       fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
-      plan_(DataPlanSpec{.samples = 1}) {
+      plan_(DataPlanSpec{.samples = 1}),
+      epoch_plan_(plan_.epoch()) {
   communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
+  const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
+  if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
+  if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
 
 Trainer::~Trainer() = default;
@@ -71,8 +77,16 @@ void Trainer::build_network() {
                                 batch_statistics_.get(), activation_type(config_.train));
 }
 
+// Rank 0 reads; the others get its weights with the broadcast at the start of the run.
+void Trainer::load_initial_weights() {
+  if (communicator_.rank() != 0) return;
+  log::info("{}", init_from(config_, network_->store()).text());
+}
+
 void Trainer::build_on_parameters() {
   network_->initialize(generator_);
+  initial_words_ = generator_.words();
+  if (!config_.init_from.file.empty() && !resumed_) load_initial_weights();
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
@@ -87,7 +101,7 @@ void Trainer::build_on_parameters() {
     arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
                               network_->store().gradients().size(), backend_.optimizer_ops());
-  learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_);
+  learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());
   if (config_.log.noise_scale) {
     check_noise_scale(config_, weight_per_sample_);
@@ -105,8 +119,10 @@ void Trainer::build_on_parameters() {
   if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
-  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch,
-                                          [this] { return order_->next(); });
+  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, [this] {
+    fault_.at_loader(batches_ordered_++);
+    return order_->next();
+  });
   if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
@@ -122,6 +138,9 @@ void Trainer::build_on_parameters() {
       std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
   // With loss scaling a gradient that overflows is no accident: only losses are watched.
   if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
+  step_start_.statistics.resize(statistics_->all().size());
+  step_start_.samples.resize(statistics_->samples().size());
+  if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
 }

@@ -43,10 +43,21 @@ void unpack(std::span<const std::byte> bytes, std::vector<RankStep>& steps) {
   }
 }
 
+// What a checkpoint says of the last validation.
+State numbers(const Metrics& metrics, int64_t step) {
+  State state;
+  state.set("step", step);
+  state.set("loss", metrics.loss);
+  for (const MetricValue& value : metrics.values) {
+    if (value.form == MetricValue::Form::number) state.set(value.name, value.numbers.front());
+  }
+  return state;
+}
+
 }  // namespace
 
 bool Trainer::log_due_after(int64_t steps) const {
-  return (steps - 1) % config_.log.every == 0 || steps == plan_.total_steps();
+  return (steps - 1) % config_.log.every == 0 || steps == total_steps_;
 }
 
 bool Trainer::replica_check_due() const {
@@ -58,12 +69,12 @@ bool Trainer::evaluation_due_after_step() const {
   const int64_t step = step_ - 1;
   if (step == 0 && config_.eval.at_start) return true;
   if (config_.eval.every.kind != Period::Kind::steps) return false;
-  return (step > 0 && step % config_.eval.every.n == 0) || step_ == plan_.total_steps();
+  return (step > 0 && step % config_.eval.every.n == 0) || step_ == total_steps_;
 }
 
 bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
   if (!evaluator_ || config_.eval.every.kind != Period::Kind::epochs) return false;
-  return (epoch + 1) % config_.eval.every.n == 0 || step_ == plan_.total_steps();
+  return (epoch + 1) % config_.eval.every.n == 0 || step_ == total_steps_;
 }
 
 void Trainer::log_step(int64_t step_in_epoch) {
@@ -74,11 +85,11 @@ void Trainer::log_step(int64_t step_in_epoch) {
   const double loss = mean_ ? sums[0] / sums[1] : sums[0];
   StepRecord record{.step = step_ - 1,
                     .epoch = epoch_,
-                    .steps_per_epoch = plan_.epoch().steps(),
-                    .step_in_epoch = step_in_epoch,
+                    .steps_per_epoch = first_step_ + epoch_plan_.steps(),
+                    .step_in_epoch = first_step_ + step_in_epoch,
                     .loss = loss,
                     .lr = learning_rate_->last(),
-                    .samples = plan_.epoch().step_samples(step_in_epoch),
+                    .samples = epoch_plan_.step_samples(step_in_epoch),
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
                     .gradient_norm = gradient_norm_};
   if (loss_scaling_->active()) {
@@ -108,14 +119,22 @@ void Trainer::evaluate(EpochResult& result) {
   const Clock::time_point start = Clock::now();
   if (config_.distributed.sync) statistics_->agree();
   const AveragedWeights averaged(average_.get(), network_->store());
-  const Metrics metrics = evaluator_->run();
+  fault_.at_evaluation(step_);
+  if (stop_) stop_->change_pace();
+  const std::optional<Metrics> found = evaluator_->run([this] { return asked_to_end(); });
+  if (stop_) stop_->change_pace();
+  evaluation_pending_ = !found;
+  if (!found) return;
+  const Metrics& metrics = *found;
   const double seconds = seconds_between(start, Clock::now());
   const Verdict verdict = judge_->judge(metrics, step_ - 1);
   log_.eval({.step = step_ - 1, .epoch = epoch_, .metrics = metrics, .seconds = seconds, .best = verdict.best});
   communicator_.activity().step(step_ - 1);
   learning_rate_->observe_validation(metrics);
   evaluated_ = true;
+  best_pending_ = best_pending_ || verdict.best;
   stopped_ = verdict.stop;
+  validation_ = numbers(metrics, step_ - 1);
   result.validation = metrics;
   evaluation_seconds_ += seconds;
   last_log_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::byte kBest{1}, kStop{2};
 
-// Without eval.best the best model is the one early stopping looks for, or else the one of the smallest loss.
+// Without checkpoint.best the best model is the one early stopping looks for, or else the one of the smallest loss.
 BestModel best_model(const Config& config) {
-  if (config.eval.best) return {*config.eval.best, std::nullopt};
+  if (config.checkpoint.best) return {*config.checkpoint.best, std::nullopt};
   if (config.train.early_stopping) return {config.train.early_stopping->metric, config.train.early_stopping->mode};
   return {"val.loss", std::nullopt};
 }
@@ -32,7 +32,21 @@ ValidationJudge::ValidationJudge(const Config& config, const std::vector<std::un
     check_watched("train.early_stopping.metric", stopping_metric_, metrics);
     stopping_.emplace(*config.train.early_stopping);
   }
-  check_watched("eval.best", best_.best().metric, metrics);
+  check_watched("checkpoint.best", best_.best().metric, metrics);
+}
+
+State ValidationJudge::state() const {
+  State state;
+  state.set("metric", best().metric);
+  state.set("value", best().value);
+  state.set("step", best().step);
+  if (stopping_) state.add("stopping", stopping_->state());
+  return state;
+}
+
+void ValidationJudge::restore(const State& state) {
+  if (state.text("metric") == best().metric) best_.set(state.real("value"), state.integer("step"));
+  if (const State part = state.part("stopping"); stopping_ && !part.values().empty()) stopping_->restore(part);
 }
 
 Verdict ValidationJudge::judge(const Metrics& metrics, int64_t step) {

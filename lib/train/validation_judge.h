@@ -26,6 +26,9 @@ class ValidationJudge {
   // Collective; the same verdict on every rank.
   Verdict judge(const Metrics& metrics, int64_t step);
   const BestMetric& best() const { return best_.best(); }
+  State state() const;
+  // A best value of another metric than the one looked for now is forgotten.
+  void restore(const State& state);
 
  private:
   Communicator& communicator_;

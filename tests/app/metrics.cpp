@@ -196,7 +196,7 @@ TEST_CASE("a run that gets better to its end is not stopped and tells the best")
 }
 
 TEST_CASE("the best model is the first best of the logged values with and without early stopping") {
-  for (const char* more : {"eval.best=val.accuracy", "eval.best=null"}) {
+  for (const char* more : {"checkpoint.best=val.accuracy", "checkpoint.best=null"}) {
     for (const int ranks : {1, 3}) {
       CAPTURE(more);
       CAPTURE(ranks);
@@ -242,8 +242,8 @@ TEST_CASE("a metric that does not suit ends the run before its first step") {
   refused(kValues, "eval.metrics=[mse, accuracy]",
           "eval.metrics: accuracy needs class targets (train.loss cross_entropy), found real values");
   refused(kClasses, "eval.metrics=[top_10]", "eval.metrics: top_10 needs 10 outputs of the model or more, found 6");
-  refused(kClasses, "eval.best=val.mse",
-          "eval.best val.mse: eval.metrics does not compute it here, but val.loss, val.accuracy");
+  refused(kClasses, "checkpoint.best=val.mse",
+          "checkpoint.best val.mse: eval.metrics does not compute it here, but val.loss, val.accuracy");
   refused(kClasses, "train.early_stopping={metric: val.mse}",
           "train.early_stopping.metric val.mse: eval.metrics does not compute it here, but val.loss, val.accuracy");
   refused(

@@ -116,3 +116,25 @@ TEST_CASE("the C library takes the allocator's settings") {
   CHECK(keep_large_blocks());
 #endif
 }
+
+TEST_CASE("the rank is known from the launcher before MPI has started") {
+  const auto rank = [](const std::map<std::string, std::string>& variables) {
+    return launcher_rank([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK(rank({}) == -1);
+  CHECK(rank({{"SLURM_PROCID", "0"}}) == -1);  // sbatch's script
+  CHECK(rank({{"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"}}) == 2);
+  CHECK(rank({{"SLURM_STEP_NUM_TASKS", "3"},
+              {"SLURM_PROCID", "2"},
+              {"OMPI_COMM_WORLD_SIZE", "4"},
+              {"OMPI_COMM_WORLD_RANK", "1"}}) == 1);
+}
+
+TEST_CASE("threads beyond the cores that a rank is bound to are named with the cure") {
+  CHECK(thread_shortage(4, 4, 2, 8) == "");
+  CHECK(thread_shortage(4, 1, 2, 8).find("device.threads is 4, but this rank is bound to 1 core(s): ") == 0);
+  CHECK(thread_shortage(4, 8, 4, 8).find("device.threads is 4 for each of 4 ranks, but they share 8 core(s): ") == 0);
+}

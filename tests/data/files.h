@@ -25,6 +25,8 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
+  const std::string& path() const { return path_; }
+
   std::string write(const std::string& name, const std::string& bytes) const {
     const std::string path = path_ + "/" + name;
     std::ofstream(path, std::ios::binary) << bytes;

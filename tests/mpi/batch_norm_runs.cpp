@@ -208,7 +208,7 @@ TEST_CASE("ranks agree on running statistics before evaluation and at the end an
     const auto val = make_dataset(together.config, *together.config.data.val, comm->rank(), generator);
     Evaluator again(*val, together.trainer->network(), *together.backend, *comm,
                     deal_virtual_ranks({}, comm->rank(), comm->size()), loss_spec(together.config.train), 1000);
-    CHECK_EQ(again.run().loss, result.epochs.back().validation.value().loss);
+    CHECK_EQ(again.run().value().loss, result.epochs.back().validation.value().loss);
   }
 }
 

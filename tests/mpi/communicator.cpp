@@ -59,7 +59,7 @@ TEST_CASE("sums have the bits of the tree for any size and place") {
     CAPTURE(comm->name());
     const Buffer buffer = comm->allocate(1'000'100 * sizeof(float));
     int round = 0;
-    for (const size_t count : {0, 1, 3, 1000, 4096, 70'001, 1'000'000}) {
+    for (const size_t count : {0, 1, 3, 1000, 1500, 4096, 7000, 70'001, 1'000'000}) {
       for (const size_t first : {0, 3, 16}) {
         const auto values = buffer.as<float>().subspan(first, count);
         fill(values, env.rank(), ++round);

@@ -60,6 +60,10 @@ TEST_CASE("another collective is named on both sides with its step") {
   check_disagreement([](Communicator& c, std::span<float> g) { c.all_reduce_sum(g.first(100)); },
                      [](Communicator& c, std::span<float>) { c.barrier(); },
                      {"all_reduce_sum of 100 (step 7)", "barrier (step 7)"});
+  // What a rank doesn't expect is longer than what it does.
+  check_disagreement([](Communicator& c, std::span<float> g) { c.all_reduce_sum(g); },
+                     [](Communicator& c, std::span<float>) { c.barrier(); },
+                     {"all_reduce_sum of 40000", "barrier (step 7)"});
 }
 
 TEST_CASE("another size is named on both sides") {
@@ -166,14 +170,18 @@ TEST_CASE("a rank that comes too late is named with step and bucket and the prep
 TEST_CASE("a rank that stops answering inside a sum on MPI ends the waits of the others") {
   const MpiEnvironment env;
   std::vector<float> values(3'000'000, 1.0f);
-  if (env.rank() == 1) {  // says it is in the sum like everyone, and sends nothing of it
-    mpi::Meeting meeting(mpi::OwnedComm::duplicate(env.world()), 30);
-    meeting.meet(Collective::all_reduce_sum, values.size());
+  constexpr size_t round = 30'000;
+  if (env.rank() == 1) {  // comes to the sum like everyone, sends the first slices, and then nothing
+    const auto ranks = static_cast<size_t>(env.size());
+    const std::vector<mpi::Piece> pieces(ranks, mpi::Piece{0, round / ranks * sizeof(float)});
+    mpi::Meeting meeting(mpi::OwnedComm::duplicate(env.world()), 30, round * sizeof(float));
+    meeting.meet(Collective::all_reduce_sum, values.size(), 0,
+                 {reinterpret_cast<const std::byte*>(values.data()), pieces});
     std::this_thread::sleep_for(std::chrono::seconds(4));
     MPI_Barrier(env.world());
     return;
   }
-  auto comm = std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 1});
+  auto comm = std::make_unique<MpiCommunicator>(env.world(), MpiOptions{.timeout_seconds = 1, .chunk_limit = round});
   const auto start = std::chrono::steady_clock::now();
   const std::string text = error_of([&] { comm->all_reduce_sum(values); });
   CAPTURE(text);

@@ -88,7 +88,7 @@ Course run(const std::string& metric, std::vector<Point> points, Communicator& c
   Course course;
   for (int64_t step = 0; step < 12 && course.stopped_at < 0; ++step) {
     network.store().set_canonical(1, std::array{0.0f, -static_cast<float>(step)});
-    const Metrics metrics = evaluator.run();
+    const Metrics metrics = evaluator.run().value();
     course.values.push_back(metrics.number(metric.substr(4)).value());
     const Verdict verdict = judge.judge(metrics, step);
     course.best.push_back(verdict.best);

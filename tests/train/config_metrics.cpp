@@ -54,10 +54,10 @@ TEST_CASE("early stopping needs evaluations and sane numbers") {
 }
 
 TEST_CASE("the best model is chosen by any number of the validation") {
-  CHECK_FALSE(parse("").eval.best.has_value());
-  CHECK_EQ(parse("eval: {best: val.auroc}\n").eval.best, "val.auroc");
-  CHECK(
-      refusal("eval: {best: accuracy}\n").starts_with("config.yaml:3:14: eval.best: expected val.loss | val.accuracy"));
+  CHECK_FALSE(parse("").checkpoint.best.has_value());
+  CHECK_EQ(parse("checkpoint: {best: val.auroc}\n").checkpoint.best, "val.auroc");
+  CHECK(refusal("checkpoint: {best: accuracy}\n")
+            .starts_with("config.yaml:3:20: checkpoint.best: expected val.loss | val.accuracy"));
 }
 
 TEST_CASE("a plateau watches any number of the validation") {

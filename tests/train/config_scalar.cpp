@@ -176,3 +176,23 @@ TEST_CASE("shown text is short and has no control characters") {
   CHECK_EQ(printable(std::string(100, 'x')), std::string(60, 'x') + "...");
   CHECK_EQ(printable(std::string(59, 'x') + "\xC3\xA4 and more"), std::string(59, 'x') + "...");
 }
+
+TEST_CASE("durations are seconds or counts of units from large to small") {
+  const std::pair<const char*, double> durations[] = {
+      {"90", 90},     {"0.5", 0.5}, {"1e3", 1000},           {"1h30m", 5400}, {"2d", 172800},
+      {"1.5h", 5400}, {"45s", 45},  {"1d2h3m4.5s", 93784.5}, {"1d1s", 86401}};
+  for (const auto& [text, expected] : durations) {
+    CAPTURE(text);
+    double seconds = -1;
+    CHECK_EQ(parse_duration(text, seconds), "");
+    CHECK_EQ(seconds, expected);
+  }
+  double seconds = 0;
+  CHECK_EQ(parse_duration("1:30:00", seconds),
+           "expected seconds or a duration such as 90, 1h30m or 2d, found '1:30:00'; write hours and minutes as 1h30m");
+  for (const char* text :
+       {"", "h", "30m1h", "1h1h", "1h30", "5 m", "-1h", "1w", "01h", "1..5h", "nan", "inf", "1h-5m"}) {
+    CAPTURE(text);
+    CHECK_NE(parse_duration(text, seconds), "");
+  }
+}

@@ -156,7 +156,7 @@ Chosen choose(const Context& context, const Conv2dSpec& spec, const CpuOptions& 
       chosen.output = output;
     }
   }
-  chosen.format = weight_format(context, problem.canonical_weights, chosen.passes.weights);
+  chosen.format = weight_format(problem.canonical_weights, chosen.passes.weights);
   return chosen;
 }
 

@@ -40,26 +40,25 @@ double cost(const PrimitiveDesc& desc) {
   return 0;
 }
 
-StoredWeights::StoredWeights(const Context& context, const MemoryDesc& canonical, const MemoryDesc& stored)
-    : context_(context), canonical_(canonical), stored_(stored) {}
-
-// Outside of steps (initialisation, checkpoints), so these may allocate.
-static void convert(const Context& context, const MemoryDesc& from, std::span<const float> source, const MemoryDesc& to,
+// Outside of steps (initialisation, checkpoints), so these may allocate. On a stream of their own: a checkpoint's
+// thread converts while a plan computes.
+static void convert(const MemoryDesc& from, std::span<const float> source, const MemoryDesc& to,
                     std::span<float> target) {
   if (source.size_bytes() < from.bytes() || target.size_bytes() < to.bytes())
     throw_error("weight layout: expected {} and {} bytes, found {} and {}", from.bytes(), to.bytes(),
                 source.size_bytes(), target.size_bytes());
+  const Context context;
   Primitive copy(context, reorder(context, from, to), std::array{DNNL_ARG_FROM, DNNL_ARG_TO});
   const Buffer scratchpad = Buffer::host(copy.scratchpad_bytes());
   copy.run({source.data(), target.data()}, scratchpad.data());
 }
 
 void StoredWeights::store(std::span<const float> canonical, std::span<float> stored) const {
-  convert(context_, canonical_, canonical, stored_, stored);
+  convert(canonical_, canonical, stored_, stored);
 }
 
 void StoredWeights::load(std::span<const float> stored, std::span<float> canonical) const {
-  convert(context_, stored_, stored, canonical_, canonical);
+  convert(stored_, stored, canonical_, canonical);
 }
 
 MemoryDesc stored_layout(const WeightFormatPtr& format, const MemoryDesc& canonical) {
@@ -69,9 +68,9 @@ MemoryDesc stored_layout(const WeightFormatPtr& format, const MemoryDesc& canoni
   return weights->layout();
 }
 
-WeightFormatPtr weight_format(const Context& context, const MemoryDesc& canonical, const MemoryDesc& stored) {
+WeightFormatPtr weight_format(const MemoryDesc& canonical, const MemoryDesc& stored) {
   if (stored == canonical) return nullptr;
-  return std::make_shared<StoredWeights>(context, canonical, stored);
+  return std::make_shared<StoredWeights>(canonical, stored);
 }
 
 Conversion::Conversion(const Context& context, const MemoryDesc& from, const MemoryDesc& to) : bytes_(to.bytes()) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/onednn_primitive.h"
@@ -27,21 +28,21 @@ double cost(const PrimitiveDesc& desc);
 // A parameter kept in one of oneDNN's layouts.
 class StoredWeights : public WeightFormat {
  public:
-  StoredWeights(const Context& context, const MemoryDesc& canonical, const MemoryDesc& stored);
+  StoredWeights(MemoryDesc canonical, MemoryDesc stored)
+      : canonical_(std::move(canonical)), stored_(std::move(stored)) {}
   size_t stored_count() const override { return stored_.bytes() / sizeof(float); }
   void store(std::span<const float> canonical, std::span<float> stored) const override;
   void load(std::span<const float> stored, std::span<float> canonical) const override;
   const MemoryDesc& layout() const { return stored_; }
 
  private:
-  Context context_;
   MemoryDesc canonical_, stored_;
 };
 
 // The layout behind `format`: canonical for null. Throws Error when it belongs to another kind of plan.
 MemoryDesc stored_layout(const WeightFormatPtr& format, const MemoryDesc& canonical);
 // Null when `stored` is the canonical layout itself.
-WeightFormatPtr weight_format(const Context& context, const MemoryDesc& canonical, const MemoryDesc& stored);
+WeightFormatPtr weight_format(const MemoryDesc& canonical, const MemoryDesc& stored);
 
 // A copy between two layouts of one operand, or nothing at all when they are equal.
 class Conversion {

@@ -3,11 +3,6 @@
 #include "comm/mpi/tags.h"
 
 namespace lockstep::mpi {
-namespace {
-
-constexpr int few_ranks = 16;  // up to here a message from each to each is as fast as anything
-
-}  // namespace
 
 Exchange::Exchange(Meeting& meeting) : meeting_(meeting), requests_(2 * (static_cast<size_t>(meeting.size()) - 1)) {}
 
@@ -20,21 +15,30 @@ void Exchange::all_gather(const void* mine, size_t bytes, void* all) {
   meeting_.wait({&request, 1}, true);
 }
 
-void Exchange::scatter_pieces(const std::byte* mine, std::span<const Piece> pieces, std::span<std::byte* const> from) {
+void Exchange::count_sent(const Scatter& scatter) {
+  for (int r = 0; r < static_cast<int>(scatter.pieces.size()); ++r)
+    if (r != meeting_.rank()) bytes_sent_ += scatter.pieces[static_cast<size_t>(r)].bytes;
+}
+
+void Exchange::meet(Collective kind, uint64_t count, uint64_t where, const Scatter& first) {
+  count_sent(first);
+  meeting_.meet(kind, count, where, first);
+}
+
+void Exchange::scatter_pieces(const Scatter& scatter) {
+  count_sent(scatter);
   const int size = meeting_.size(), rank = meeting_.rank();
-  const auto own = static_cast<int>(pieces[static_cast<size_t>(rank)].bytes);
+  const auto own = static_cast<int>(scatter.pieces[static_cast<size_t>(rank)].bytes);
   MPI_Request* request = requests_.data();
   for (int i = 1; i < size; ++i) {
     const int peer = (rank + size - i) % size;
-    check(MPI_Irecv(from[static_cast<size_t>(peer)], own, MPI_BYTE, peer, tag::data, meeting_.comm(), request++),
-          "MPI_Irecv");
+    check(MPI_Irecv(meeting_.slot(peer), own, MPI_BYTE, peer, tag::data, meeting_.comm(), request++), "MPI_Irecv");
   }
   for (int i = 1; i < size; ++i) {
     const int peer = (rank + i) % size;
-    const Piece& piece = pieces[static_cast<size_t>(peer)];
-    bytes_sent_ += piece.bytes;
-    check(MPI_Isend(mine + piece.first, static_cast<int>(piece.bytes), MPI_BYTE, peer, tag::data, meeting_.comm(),
-                    request++),
+    const Piece& piece = scatter.pieces[static_cast<size_t>(peer)];
+    check(MPI_Isend(scatter.mine + piece.first, static_cast<int>(piece.bytes), MPI_BYTE, peer, tag::data,
+                    meeting_.comm(), request++),
           "MPI_Isend");
   }
   meeting_.wait(requests_);

@@ -14,22 +14,19 @@
 
 namespace lockstep::mpi {
 
-// Part of an array, in bytes.
-struct Piece {
-  size_t first = 0;
-  size_t bytes = 0;
-};
-
 // Every call moves less than 2 GiB between two ranks and is part of the meeting's current collective.
 class Exchange {
  public:
+  static constexpr int few_ranks = 16;  // up to here a message from each to each is as fast as anything
+
   explicit Exchange(Meeting& meeting);  // which outlives this object
 
+  // Meeting::meet, counted.
+  void meet(Collective kind, uint64_t count, uint64_t where, const Scatter& first);
   // all[r * bytes]: what rank r has at `mine`.
   void all_gather(const void* mine, size_t bytes, void* all);
-  // Sends pieces[r] of `mine` to rank r, and receives from rank r its piece of this rank at from[r]. A rank's piece has
-  // the same size for all; from[rank()] is not written.
-  void scatter_pieces(const std::byte* mine, std::span<const Piece> pieces, std::span<std::byte* const> from);
+  // Pieces into the meeting's slots.
+  void scatter_pieces(const Scatter& scatter);
   // All ranks' pieces to all ranks: rank r has pieces[r] of `array`, which is then the same everywhere.
   void gather_pieces(std::byte* array, std::span<const Piece> pieces);
   void broadcast(std::byte* bytes, size_t count, int root);
@@ -37,6 +34,8 @@ class Exchange {
   uint64_t bytes_sent() const { return bytes_sent_; }  // by this rank since the start, without the headers
 
  private:
+  void count_sent(const Scatter& scatter);
+
   Meeting& meeting_;
   std::vector<MPI_Request> requests_;
   uint64_t bytes_sent_ = 0;

@@ -49,25 +49,28 @@ class MpiCommunicator final : public Communicator {
   uint64_t bytes_sent() const { return exchange_.bytes_sent(); }  // by this rank since the start, without headers
 
  private:
-  void sum_gathered(std::span<float> values);
-  void sum_slices(std::span<float> values);
-  void sum_gathered_in(WireFormat wire, std::span<float> values);
-  void sum_slices_in(WireFormat wire, std::span<float> values);
-  void share_out(size_t count, size_t element_bytes, std::byte* received);
+  // What the first round of a sum sends also says which sum it is.
+  struct Round;
+  void gather(const Round& round, const std::byte* mine, size_t bytes);
+  void scatter(const Round& round, const std::byte* mine, size_t element_bytes);
+  void sum_gathered(const Round& round);
+  void sum_slices(const Round& round);
+  void sum_gathered_in(WireFormat wire, const Round& round);
+  void sum_slices_in(WireFormat wire, const Round& round);
 
   int exceptions_;
   const Activity* activity_;
+  size_t chunk_limit_;
+  size_t round_limit_;  // elements of an array that are exchanged through the slots at a time
   mpi::Meeting meeting_;
   mpi::Exchange exchange_;
   PackedSums packed_sums_;
-  size_t chunk_limit_;
-  size_t round_limit_;                   // elements of an array that are exchanged through the staging at a time
-  Buffer staging_;                       // what the other ranks sent, and what is packed
-  std::vector<const float*> arrays_;     // by rank, into the staging
-  std::vector<const double*> doubles_;   // likewise
-  std::vector<const uint16_t*> packed_;  // likewise
-  std::vector<mpi::Piece> slices_;       // of a round, by rank
-  std::vector<std::byte*> received_;     // this rank's slice as every rank sends it
+  Buffer packing_;                          // a round, packed
+  std::vector<const float*> arrays_;        // by rank, into the meeting's slots
+  std::vector<const double*> doubles_;      // likewise
+  std::vector<const uint16_t*> packed_;     // likewise
+  std::vector<mpi::Piece> slices_;          // of a round, by rank
+  std::vector<const std::byte*> gathered_;  // what each rank sent to this one, or its own, by rank
 };
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 #include "comm/shm/shared_segment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -9,6 +11,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 #include <random>
 #include <string>
 
@@ -37,16 +41,23 @@ struct Name {
   }
 };
 
+constexpr auto prefix = "lockstep-";
+constexpr time_t old_enough = 10;  // seconds; younger ones may be on their way to being locked
+
 void create(Name& name, Descriptor& file, size_t bytes) {
+  remove_leftover_segments();
   std::random_device random;
   for (int attempt = 0; attempt < 16 && file.fd < 0; ++attempt) {
-    const auto text = fmt::format("/lockstep-{}-{:08x}", getpid(), random());
+    const auto text = fmt::format("/{}{}-{:08x}", prefix, getpid(), random());
     std::memcpy(name.text, text.c_str(), text.size() + 1);
     file.fd = shm_open(name.text, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file.fd < 0 && errno != EEXIST) break;
   }
   if (file.fd < 0) throw_error("shared memory: cannot create {}: {}", name.text, std::strerror(errno));
   name.owned = true;
+  // Held as long as the name is: who can take it knows that nobody will remove the name any more.
+  if (flock(file.fd, LOCK_EX | LOCK_NB) != 0)
+    throw_error("shared memory: cannot lock {}: {}", name.text, std::strerror(errno));
   if (ftruncate(file.fd, static_cast<off_t>(bytes)) != 0)
     throw_error("shared memory: cannot size {} to {} bytes: {}", name.text, bytes, std::strerror(errno));
 }
@@ -69,6 +80,21 @@ void touch(std::byte* data, size_t bytes) {
 }
 
 }  // namespace
+
+int remove_leftover_segments() {
+  int removed = 0;
+  std::error_code gone;  // names come and go meanwhile, and no folder means no leftovers
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", gone)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(prefix)) continue;
+    const Descriptor file{open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    struct stat status = {};
+    if (file.fd < 0 || fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
+    if (time(nullptr) - status.st_ctime < old_enough || flock(file.fd, LOCK_EX | LOCK_NB) != 0) continue;
+    removed += shm_unlink(("/" + name).c_str()) == 0 ? 1 : 0;
+  }
+  return removed;
+}
 
 SharedSegment::SharedSegment(MPI_Comm node, size_t bytes_per_rank) {
   const int rank = mpi::rank(node), size = mpi::size(node);

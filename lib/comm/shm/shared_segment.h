@@ -23,4 +23,9 @@ class SharedSegment {
   size_t stride_ = 0;
 };
 
+// Removes this user's segments on this machine whose creator was killed before it could remove their names; returns how
+// many. Every new segment does so first. Names that are in use (locked by their creator) or younger than ten seconds
+// stay.
+int remove_leftover_segments();
+
 }  // namespace lockstep

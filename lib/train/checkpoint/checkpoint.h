@@ -16,6 +16,11 @@
 
 namespace lockstep {
 
+class Directory;
+
+inline constexpr const char* kCheckpointsName = "checkpoints";  // the folder of them, in a run's directory
+inline constexpr uint64_t kMostTextBytes = uint64_t{1} << 26;   // of state.json and of config.yaml
+
 struct Checkpoint {
   std::string path;
   int64_t step = 0;
@@ -36,16 +41,18 @@ class CheckpointFolder {
  public:
   CheckpointFolder(std::string dir, KeepRule keep) : dir_(std::move(dir)), keep_(keep) {}
 
-  // Makes the folder and removes what a killed writer left half done. Error: it cannot be written.
+  // Makes the folder and removes what a killed writer left half done: before anything else at a start. Error: it cannot
+  // be written.
   void prepare() const;
   // Returns the new checkpoint's path once it is safe on the disk, `last` (and `best`) name it, and those the rule
-  // doesn't keep are gone. Writing a step anew replaces it. Error, with the system's reason (disk full, quota, ...):
-  // what was there before is untouched and the half-written is removed.
+  // doesn't keep are gone (one that cannot be removed is warned about). Writing a step anew replaces it. Error, with
+  // the system's reason (disk full, quota, ...): what was there before is untouched and the half-written is removed.
   std::string write(const Snapshot& snapshot, bool best) const;
-  // The newest whole one; every newer one that is damaged is warned about, with what is wrong. nullopt: there is none.
-  // Error: there are some, but none is whole.
+  // The whole one of the highest step; every newer one that is damaged is warned about, with what is wrong. nullopt:
+  // there is none. Error: there are some, but none is whole.
   std::optional<Checkpoint> newest() const;
-  std::vector<int64_t> steps() const;  // of complete-looking ones, ascending
+  std::vector<int64_t> steps() const;     // of complete-looking ones, ascending
+  void remove_after(int64_t step) const;  // the checkpoints of later steps
   const std::string& dir() const { return dir_; }
 
  private:
@@ -57,5 +64,6 @@ class CheckpointFolder {
 // checkpoints or a run's directory, the newest. Error: anything that isn't exactly as it was written: a file missing,
 // extra, truncated, changed; a name that leads out of the directory.
 Checkpoint read_checkpoint(const std::string& path);
+Checkpoint read_checkpoint_directory(const Directory& directory);  // of this very directory
 
 }  // namespace lockstep

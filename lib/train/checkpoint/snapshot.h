@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/state.h"
@@ -26,12 +28,15 @@ enum class TensorType : uint8_t {
 };  // safetensors' F32, F64, F16, BF16, I64, I32, U8
 size_t byte_size(TensorType type);
 const char* safetensors_name(TensorType type);
+std::optional<TensorType> tensor_type(std::string_view safetensors_name);               // nullopt: none of these
+std::optional<uint64_t> tensor_bytes(TensorType type, std::span<const int64_t> shape);  // nullopt: negative, overflow
 
 struct TensorSource {
   std::string name;  // as in a PyTorch state dict: "conv1.weight"
   TensorType type = TensorType::f32;
-  std::vector<int64_t> shape;                         // PyTorch's; empty: a scalar
-  std::function<void(std::span<std::byte>)> copy_to;  // fills exactly the tensor's bytes, row-major, little-endian
+  std::vector<int64_t> shape;  // PyTorch's; empty: a scalar
+  std::function<void(std::span<std::byte>)>
+      copy_to;  // fills exactly the tensor's bytes (not asked for none), row-major, little-endian
 };
 
 struct Snapshot {
