@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
 
 #include "backend/backend.h"
 #include "backend/cuda/pointwise.h"
@@ -175,4 +176,35 @@ TEST_CASE("dropout on the GPU drops what the CPU drops") {
       CHECK(gpu.get(out, x.size()) == y);
     }
   }
+}
+
+TEST_CASE("softmax on the GPU has the bits of the CPU") {
+  const auto cpu = make_cpu_backend({});
+  const SoftmaxSpec specs[] = {
+      {.outer = 111, .axis = 7}, {.outer = 7, .axis = 37, .inner = 3}, {.outer = 1, .axis = 777}};
+  for (const SoftmaxSpec& spec : specs) {
+    CAPTURE(spec.axis);
+    sim::reset({});
+    Gpu gpu;
+    const auto expected = cpu->plan_softmax(spec);
+    const auto plan = make_cuda_softmax(gpu.context, spec);
+    std::vector<float> x(n), y(n), dx(n);
+    for (size_t i = 0; i < n; ++i) x[i] = static_cast<float>(i * 37 % 101) / 7 - 5;
+    expected->forward(x.data(), y.data());
+    expected->backward(y.data(), x.data(), dx.data());
+    const auto bytes_of = [](const std::vector<float>& values) {
+      const auto bytes = std::as_bytes(std::span(values));
+      return Bytes(bytes.begin(), bytes.end());
+    };
+    const auto* in = static_cast<const float*>(gpu.put(bytes_of(x)));
+    auto* out = static_cast<float*>(gpu.make(n * sizeof(float)));
+    auto* gradient = static_cast<float*>(gpu.make(n * sizeof(float)));
+    plan->forward(in, out);
+    CHECK(gpu.get(out, n * sizeof(float)) == bytes_of(y));
+    plan->backward(out, in, gradient);
+    CHECK(gpu.get(gradient, n * sizeof(float)) == bytes_of(dx));
+  }
+  sim::reset({});
+  Gpu gpu;
+  CHECK_THROWS_AS(make_cuda_softmax(gpu.context, {.outer = 1, .axis = 0}), Error);
 }

@@ -22,5 +22,6 @@ void cuda_convert(const cuda::Context& context, size_t n, DType from, const void
 std::unique_ptr<ActivationPlan> make_cuda_activation(const cuda::Context& context, const ActivationSpec& spec);
 // The masks of the CPU's plan for the same key.
 std::unique_ptr<DropoutPlan> make_cuda_dropout(const cuda::Context& context, const DropoutSpec& spec);
+std::unique_ptr<SoftmaxPlan> make_cuda_softmax(const cuda::Context& context, const SoftmaxSpec& spec);
 
 }  // namespace lockstep
