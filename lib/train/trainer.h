@@ -131,7 +131,7 @@ class Trainer {
   std::vector<RankStep> gather_rank_steps();
   void evaluate(EpochResult& result);
   void log_probes(const char* when, bool gradients_too);
-  // trainer_checkpoint.cpp: what is saved, and how it comes back.
+  // trainer_save.cpp: what is saved, and when.
   std::optional<Checkpoint> take_up(const ResumeRequest& request);
   bool checkpoints() const { return config_.checkpoint.every.kind != Period::Kind::never; }
   bool checkpoint_due_after_step() const;
@@ -145,6 +145,7 @@ class Trainer {
   State replicated_state() const;
   void add_state_of_pieces(State& state);
   void add_statistics_of_pieces(Snapshot& snapshot);
+  // trainer_resume.cpp: how it comes back.
   void restore(const Checkpoint* checkpoint);
   void restore_arrays(const Checkpoint& checkpoint);
   void restore_pieces(const Checkpoint* checkpoint);

@@ -63,7 +63,8 @@ struct Kills {
   int made = 0, while_saving = 0;
 };
 
-// Kills one rank of each launch, up to 0.5 s after all of them are there, until `wanted` were killed or `done`.
+// Kills one rank of each launch, up to 2 s after all of them are there (the first of which they start), until `wanted`
+// were killed or `done`.
 Kills kill_at_random(const fs::path& run, size_t ranks, int wanted, const std::atomic<bool>& done) {
   std::mt19937 random(2026);
   Kills kills;
@@ -73,7 +74,7 @@ Kills kill_at_random(const fs::path& run, size_t ranks, int wanted, const std::a
     const std::vector<pid_t> there = ranks_of(run);
     if (there.size() != ranks || there == before) continue;
     before = there;
-    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 2000));
     if (::kill(there[random() % ranks], SIGKILL) != 0) continue;
     ++kills.made;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -87,7 +88,7 @@ Kills kill_at_random(const fs::path& run, size_t ranks, int wanted, const std::a
 TEST_CASE("kills: a training whose ranks are killed again and again ends with the bits of an undisturbed one") {
   const bool long_form = std::getenv("LOCKSTEP_LONG_TESTS") != nullptr;
   const int wanted = long_form ? 200 : 8;
-  const std::string steps = fmt::format("train.max_steps={}", long_form ? 15000 : 1200);
+  const std::string steps = fmt::format("train.max_steps={}", long_form ? 12000 : 1200);
   const RunFolder folder(kModel, fs::temp_directory_path());  // on a disk, where saving takes its time
   const Outcome whole = folder.train("whole", 2, {"--set", steps}, {}, 600);
   REQUIRE_MESSAGE(whole.exit_code == 0, whole.output);

@@ -1,10 +1,15 @@
 // Virtual ranks on the real program: an epoch of MNIST's ConvNet with dropout, and of a residual net with batch norm,
-// end with the same bytes on 1, 2, 4 and 8 ranks, over shared memory and over MPI, and so do all numbers on the way.
+// end with the same bytes on 1, 2, 4 and 8 ranks, over shared memory and over MPI, and so do all numbers and
+// checkpoints on the way.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "support/run_folder.h"
 #include "support/training_run.h"
 
 using namespace lockstep::test;
@@ -22,7 +27,8 @@ constexpr const char* kConvNet =
     "model: {preset: mnist_example}\n"
     "train: {epochs: 1, batch_size: 16, virtual_ranks: 8}\n"
     "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}\n"
-    "log: {every: 10, per_rank: true}\n";
+    "log: {every: 10, per_rank: true}\n"
+    "checkpoint: {every: 100, keep: 10}\n";
 // Kept small: strides first, then a residual block at 7 x 7.
 constexpr const char* kResidual =
     "model:\n"
@@ -42,19 +48,8 @@ constexpr const char* kResidual =
     "    - {linear: 10}\n"
     "train: {epochs: 1, batch_size: 16, virtual_ranks: 8}\n"
     "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}\n"
-    "log: {every: 10, per_rank: true}\n";
-
-// All that a run tells which doesn't depend on the clock, the end's digest of the weights included.
-std::string numbers(const TrainingRun& run) {
-  std::string text;
-  for (nlohmann::json event : run.events) {
-    if (event.value("event", "") == "start") continue;  // names the world size
-    event.erase("seconds");
-    event.erase("samples_per_second");
-    text += event.dump() + "\n";
-  }
-  return text;
-}
+    "log: {every: 10, per_rank: true}\n"
+    "checkpoint: {every: 100, keep: 10}\n";
 
 std::string on_mnist(const char* model) {
   return model + fmt::format(fmt::runtime(kData), LOCKSTEP_SOURCE_DIR "/datasets/mnist");
@@ -65,25 +60,33 @@ struct Launch {
   const char* backend;
 };
 
+// Losses (of every virtual rank, too), rates and validations, weights, and every file of the checkpoints on the way.
 void check_epoch(const char* model, const std::vector<Launch>& launches) {
-  std::string expected;
+  const RunFolder folder(on_mnist(model).c_str());
+  Told expected;
+  std::map<std::string, std::string> checkpoints;
   for (const Launch& launch : launches) {
     CAPTURE(launch.ranks);
     CAPTURE(launch.backend);
-    const TrainingRun run =
-        train_text(on_mnist(model), launch.ranks, {fmt::format("distributed.backend={}", launch.backend)}, 400);
-    CAPTURE(run.outcome.output);
-    REQUIRE(run.outcome.exit_code == 0);
-    REQUIRE(run.of("end").size() == 1);
-    const std::string found = numbers(run);
-    if (expected.empty()) {
+    const std::string name = fmt::format("{}{}", launch.backend, launch.ranks);
+    const Outcome outcome =
+        folder.train(name, launch.ranks, {"--set", fmt::format("distributed.backend={}", launch.backend)}, {}, 400);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
+    const Told found = told(folder / name);
+    const auto files = checkpoint_bytes(folder / name);
+    std::filesystem::remove_all(folder / name);
+    if (expected.events.empty()) {
       expected = found;
-      MESSAGE("weights " << run.of("end")[0]["model_sha256"] << ", " << run.of("eval").back()["correct"]
-                         << " of 10000");
-      CHECK(run.of("eval").back()["correct"].get<int>() > 9500);
-      CHECK(run.of("step").back()["rank_loss"].size() == 8);
+      checkpoints = files;
+      const nlohmann::json validation = nlohmann::json::parse(found.events.back());
+      MESSAGE("weights " << found.digest << ", " << validation["correct"] << " of 10000");
+      CHECK(validation["correct"].get<int>() > 9500);
+      CHECK(nlohmann::json::parse(found.events.front())["rank_loss"].size() == 8);
+      CHECK(files.size() > 10);
     } else {
-      CHECK((found == expected));
+      CHECK((found.events == expected.events));
+      CHECK(found.digest == expected.digest);
+      CHECK((files == checkpoints));
     }
   }
 }

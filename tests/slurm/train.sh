@@ -56,5 +56,9 @@ for tasks in 2 4; do
   if ! difference=$(diff <(numbers alone) <(numbers "virtual$tasks")); then
     fail "virtual ranks: one rank and $tasks on two nodes differ: $difference"
   fi
+  # The config names the folder, and the manifest has its checksum.
+  if ! difference=$(diff -r -x config.yaml -x manifest.json "$work/alone/checkpoints" "$work/virtual$tasks/checkpoints"); then
+    fail "virtual ranks: checkpoints of one rank and of $tasks on two nodes differ: $difference"
+  fi
 done
 exit "$status"
