@@ -130,7 +130,7 @@ Command add_train(CLI::App& parent) {
     } catch (const PoliteError& error) {
       if (mpi.rank() == 0) std::fprintf(stderr, "lockstep: %s\n", error.what());
       watchdog.expect("MPI_Finalize", config.distributed.timeout);
-      return kWrongInput;
+      return dynamic_cast<const AgreedFailure*>(&error) != nullptr ? kRunFailed : kWrongInput;
     } catch (const std::exception& error) {
       if (mpi.size() == 1) {
         std::fprintf(stderr, "lockstep: %s\n", error.what());

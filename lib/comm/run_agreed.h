@@ -22,6 +22,12 @@ class PoliteError : public Error {
   using Error::Error;
 };
 
+// The same of a run under way: what was asked for was right, but it could not be done.
+class AgreedFailure : public PoliteError {
+ public:
+  using PoliteError::PoliteError;
+};
+
 // The text for all from each rank's failure (nullopt: it was well); nullopt when all are well. The first failing rank
 // speaks, named unless all ranks said the same.
 std::optional<std::string> agreed_failure(const std::vector<std::optional<std::string>>& failures);

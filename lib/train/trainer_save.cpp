@@ -65,14 +65,15 @@ void Trainer::finish_saving() {
 
 // Waits for the checkpoint under way. checkpoint.on_error says whether one that could not be written ends the run.
 void Trainer::tell_failed_checkpoints() {
-  run_agreed(communicator_, [&] {
-    if (!writer_) return;
+  std::string failure;
+  if (writer_) {
     writer_->wait();
-    const std::optional<std::string> failure = writer_->take_failure();
-    if (!failure) return;
-    if (config_.checkpoint.on_error == "stop") throw_error("{}", *failure);
-    log::warning("{}; training goes on without it (checkpoint.on_error: warn)", *failure);
-  });
+    failure = writer_->take_failure().value_or("");
+  }
+  failure = broadcast_text(failure, communicator_);
+  if (failure.empty()) return;
+  if (config_.checkpoint.on_error == "stop") throw AgreedFailure(failure);
+  if (writer_) log::warning("{}; training goes on without it (checkpoint.on_error: warn)", failure);
 }
 
 State Trainer::replicated_state() const {

@@ -175,3 +175,28 @@ TEST_CASE("resume: a checkpoint of another model or optimizer is refused with th
   CHECK(missing.exit_code == 2);
   CHECK(missing.says("nowhere"));
 }
+
+TEST_CASE("checkpoints that do not fit on the disk end the run or are done without as the config says") {
+  const RunFolder folder(kModel);
+  // No file may be longer than 8 MiB: model.safetensors is, the memory that MPI shares is not.
+  const auto limited = [&](const std::string& name, const std::vector<std::string>& more) {
+    const std::vector<std::string> settings{"--set", "train.batch_size=8",
+                                            "--set", "train.max_steps=9",
+                                            "--set", "model.layers=[{linear: 250000}, relu, {linear: 3}]",
+                                            "--set", "log.indices=false",
+                                            "--set", "distributed.backend=mpi"};
+    std::vector<std::string> command{"sh", "-c", "ulimit -f 16384; exec \"$@\"", "sh"};
+    for (const std::string& word : folder.command(name, with(settings, more))) command.push_back(word);
+    return run_process(mpirun(2, command), 60);
+  };
+  const Outcome stopped = limited("stop", {});
+  CHECK(stopped.exit_code == 1);
+  CHECK(stopped.count("lockstep: ") == 1);
+  CHECK(stopped.says("model.safetensors"));
+  CHECK(stopped.says("File too large"));
+  const Outcome warned = limited("warn", {"--set", "checkpoint.on_error=warn"});
+  CHECK_MESSAGE(warned.exit_code == 0, warned.output);
+  CHECK(warned.count("training goes on without it") == 3);  // steps 4, 8 and 9
+  CHECK(told(folder / "warn").digest.size() == 64);
+  for (const char* name : {"stop", "warn"}) CHECK(checkpoint_bytes(folder / name).empty());
+}
