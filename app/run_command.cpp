@@ -25,7 +25,9 @@ Command add_run(CLI::App& parent) {
           "After a restart that fails soon, lower -np by one, down to this (or to the next number that the run "
           "accepts)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--delay", settings->delay, "Seconds before the first restart, doubled for each later one")
+  command
+      ->add_option("--delay", settings->delay,
+                   "Seconds before a restart, doubled from one launch that ends soon to the next")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_option("--soon", settings->soon, "Seconds within which a restart fails soon")

@@ -43,6 +43,7 @@ class Launches {
 
   LaunchEnd launch(const CommandLine& command) {
     const LaunchEnd end = launcher_.run(command);
+    soon_in_a_row_ = end.seconds < settings_.soon ? soon_in_a_row_ + 1 : 0;
     say(fmt::format("ended after {:.1f} s with {}", end.seconds, end.describe()));
     return end;
   }
@@ -65,8 +66,8 @@ class Launches {
   // Waits, says what comes; false: a signal came meanwhile.
   bool pause_before(const LaunchEnd& end, int64_t restart) {
     const bool fewer = failed_soon_ && settings_.min_ranks && lower_ranks();
-    const double delay = std::min(
-        longest_delay, settings_.delay * static_cast<double>(int64_t{1} << std::min<int64_t>(restart - 1, 30)));
+    const int64_t doublings = std::clamp<int64_t>(soon_in_a_row_ - 1, 0, 30);
+    const double delay = std::min(longest_delay, settings_.delay * static_cast<double>(int64_t{1} << doublings));
     say(fmt::format("restart {} of {} in {:g} s{}, because of {}", restart, settings_.max_restarts, delay,
                     fewer ? fmt::format(" on {} ranks", ranks_) : "", end.describe()));
     launcher_.pause(delay);
@@ -89,7 +90,8 @@ class Launches {
   const std::function<void(const std::string&)>& tell_;
   Launcher launcher_;
   int64_t ranks_;
-  bool failed_soon_ = false;  // the last restart
+  bool failed_soon_ = false;   // the last restart
+  int64_t soon_in_a_row_ = 0;  // launches that ended so
   bool lowered_ = false;
 };
 

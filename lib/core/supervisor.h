@@ -15,7 +15,7 @@ namespace lockstep {
 struct SupervisorSettings {
   CommandLine command;
   int64_t max_restarts = 0;
-  double delay = 1;  // seconds before the first restart, doubled for each later one
+  double delay = 1;  // seconds before a restart, doubled for each that follows a launch that ended soon again
   std::optional<int64_t> min_ranks =
       {};                 // a restart that fails soon is followed by one on fewer ranks, down to this many
   double soon = 60;       // seconds

@@ -93,7 +93,7 @@ TEST_CASE("kills: a training whose ranks are killed again and again ends with th
   const Outcome whole = folder.train("whole", 2, {"--set", steps}, {}, 600);
   REQUIRE_MESSAGE(whole.exit_code == 0, whole.output);
 
-  std::vector<std::string> command{LOCKSTEP_BINARY, "run", "--max-restarts", "400", "--delay", "0.01", "--"};
+  std::vector<std::string> command{LOCKSTEP_BINARY, "run", "--max-restarts", "400", "--delay", "0", "--"};
   for (const std::string& word : mpirun(2, folder.command("killed", {"--set", steps}))) command.push_back(word);
   std::atomic<bool> done = false;
   Kills kills;

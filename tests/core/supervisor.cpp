@@ -93,6 +93,13 @@ TEST_CASE("a command that fails is started again from its checkpoint until it su
   CHECK(result.says("restart 2 of 5 in 0.02 s, because of exit code 1\n"));
 }
 
+TEST_CASE("the delay does not grow where launches last for a while") {
+  const Program program("[ $start -lt 4 ] && exit 1; exit 0");
+  const Supervised result = run({.command = program.command(), .max_restarts = 5, .soon = 0});
+  CHECK_EQ(result.code, 0);
+  CHECK(result.says("restart 3 of 5 in 0.01 s"));
+}
+
 TEST_CASE("the number of restarts is kept and the last exit code is the answer") {
   const Program program("[ $start -lt 3 ] && kill -9 $$; exit 7");
   const Supervised result = run({.command = program.command({"--resume", "auto"}), .max_restarts = 2});
