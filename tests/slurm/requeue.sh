@@ -18,6 +18,7 @@ data: {train: {kind: synthetic, name: teacher, samples: 640, shape: [16], classe
 train: {epochs: 2, batch_size: 4}
 optimizer: {kind: adamw, lr: 0.01}
 eval: {every: never}
+log: {every: 10}
 checkpoint: {every: 1 epoch}
 YAML
 
@@ -40,10 +41,10 @@ export LOCKSTEP_FAULT=1,step:40,sleep:6
 submit() {  # RUN [OPTION...]
   sbatch --parsable --output=%j.log "${@:2}" slurm/train_requeue.sbatch net.yaml --set run.dir="$work/$1"
 }
-wait_for_run() {  # JOB: it has made its first step, and so is in step 40 soon
+wait_for_run() {  # JOB: it has made 31 steps, and so is in step 40 soon
   local tries=600
-  until grep -q 'step      0' "$1.log" 2> /dev/null; do (( --tries )) || { cat ./*.log; exit 1; }; sleep 0.1; done
-  sleep 2.5
+  until grep -q 'step     30' "$1.log" 2> /dev/null; do (( --tries )) || { cat ./*.log; exit 1; }; sleep 0.1; done
+  sleep 0.5
 }
 told=$(submit told)
 wait_for_run "$told"
