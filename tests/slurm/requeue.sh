@@ -44,7 +44,7 @@ submit() {  # RUN [OPTION...]
 wait_for_run() {  # JOB: it has made 31 steps, and so is in step 40 soon
   local tries=600
   until grep -q 'step     30' "$1.log" 2> /dev/null; do (( --tries )) || { cat ./*.log; exit 1; }; sleep 0.1; done
-  sleep 0.5
+  sleep 2.5
 }
 told=$(submit told)
 wait_for_run "$told"
