@@ -37,7 +37,7 @@ tries=300
 until grep -q 'step     30' broken.log 2> /dev/null; do (( --tries )) || { cat broken.log; exit 1; }; sleep 0.1; done
 sleep 0.5
 daemon=$(pgrep -f 'slurmd -D -N n2')
-readonly network=$(readlink "/proc/$daemon/ns/net")
+network=$(readlink "/proc/$daemon/ns/net")
 killed=()
 for process in /proc/[0-9]*; do
   if [[ $(readlink "$process/ns/net" 2> /dev/null) == "$network" ]]; then killed+=("${process#/proc/}"); fi
