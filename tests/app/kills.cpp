@@ -88,7 +88,7 @@ Kills kill_at_random(const fs::path& run, size_t ranks, int wanted, const std::a
 TEST_CASE("kills: a training whose ranks are killed again and again ends with the bits of an undisturbed one") {
   const bool long_form = std::getenv("LOCKSTEP_LONG_TESTS") != nullptr;
   const int wanted = long_form ? 200 : 8;
-  const std::string steps = fmt::format("train.max_steps={}", long_form ? 26000 : 1200);
+  const std::string steps = fmt::format("train.max_steps={}", long_form ? 32000 : 1200);
   const RunFolder folder(kModel, fs::temp_directory_path());  // on a disk, where saving takes its time
   const Outcome whole = folder.train("whole", 2, {"--set", steps}, {}, 600);
   REQUIRE_MESSAGE(whole.exit_code == 0, whole.output);
