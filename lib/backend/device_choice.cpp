@@ -1,11 +1,11 @@
 #include "backend/device_choice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include "core/error.h"
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -64,10 +64,8 @@ std::optional<int> find_gpu(std::string_view entry, std::span<const std::string>
     if (std::ranges::count_if(uuids, matches) != 1) return std::nullopt;  // none, or it may mean several
     return static_cast<int>(std::ranges::find_if(uuids, matches) - uuids.begin());
   }
-  int index = -1;
-  const auto [stop, problem] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
-  if (problem != std::errc() || stop != entry.data() + entry.size()) return std::nullopt;
-  if (index < 0 || index >= static_cast<int>(uuids.size())) return std::nullopt;
+  const auto index = whole_number<int>(entry);
+  if (!index || *index < 0 || *index >= static_cast<int>(uuids.size())) return std::nullopt;
   return index;
 }
 

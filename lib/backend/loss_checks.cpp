@@ -49,6 +49,11 @@ int64_t check_loss_output(std::string_view loss, const TensorView& output, int64
   return rows;
 }
 
+void check_label_target(const TensorView& target, int64_t rows) {
+  if (target.numel() != rows)
+    throw_error("cross_entropy: expected {} class indices, found {}", rows, target.desc.shape.str());
+}
+
 void check_dense_target(std::string_view loss, const TensorView& output, const TensorView& target) {
   if (target.desc.dtype != DType::f32 || target.numel() != output.numel())
     throw_error("{}: expected f32 targets of shape {}, found {}{}", loss, output.desc.shape.str(),

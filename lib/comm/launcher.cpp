@@ -1,10 +1,9 @@
 #include "comm/launcher.h"
 
-#include <charconv>
-#include <cstring>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -20,12 +19,7 @@ constexpr Launcher known[] = {
     {"the Slurm step", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "start with srun --mpi=pmix"},
 };
 
-int number(const char* text) {
-  int value = -1;
-  const char* end = text + std::strlen(text);
-  const auto [stop, problem] = std::from_chars(text, end, value);
-  return problem == std::errc() && stop == end ? value : -1;
-}
+int number(const char* text) { return whole_number<int>(text).value_or(-1); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "comm/communicator.h"
+#include "comm/gather.h"
 #include "comm/mpi/mpi_call.h"
 
 namespace lockstep {
@@ -56,13 +57,8 @@ void run_agreed(Communicator& comm, const std::function<void()>& work) {
   const auto mine = failure_of(work);
   const std::string tagged = mine ? "!" + *mine : "";  // empty: this rank is well
   std::vector<std::optional<std::string>> failures;
-  for (const auto& bytes : comm.all_gather(std::as_bytes(std::span(tagged)))) {
-    if (bytes.empty()) {
-      failures.emplace_back();
-    } else {
-      failures.emplace_back(std::string(reinterpret_cast<const char*>(bytes.data()) + 1, bytes.size() - 1));
-    }
-  }
+  for (const std::string& theirs : gather_texts(tagged, comm))
+    failures.push_back(theirs.empty() ? std::nullopt : std::optional(theirs.substr(1)));
   throw_agreed(failures);
 }
 

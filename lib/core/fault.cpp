@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -27,8 +27,9 @@ std::string_view take(std::string_view& text, char separator) {
 }
 
 bool read(std::string_view word, int64_t& number) {
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-  return problem == std::errc() && end == word.data() + word.size() && number >= 0;
+  const auto found = whole_number<int64_t>(word);
+  number = found.value_or(-1);
+  return number >= 0;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "core/launch.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,26 +77,21 @@ void end_all_children() {
 
 }  // namespace
 
-struct Launcher::Saved {
-  sigset_t mask;
-};
-
 std::string LaunchEnd::describe() const {
   if (by_signal) return "signal " + signal_name(code - 128);
   if (code > 128 && code <= 128 + 64) return fmt::format("exit code {} (128 + {})", code, signal_name(code - 128));
   return fmt::format("exit code {}", code);
 }
 
-Launcher::Launcher(int pass_as) : pass_as_(pass_as), saved_(new Saved) {
+Launcher::Launcher(int pass_as) : pass_as_(pass_as) {
   const sigset_t set = set_of_signals();
-  sigprocmask(SIG_BLOCK, &set, &saved_->mask);
+  sigprocmask(SIG_BLOCK, &set, &mask_);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 Launcher::~Launcher() {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
-  sigprocmask(SIG_SETMASK, &saved_->mask, nullptr);
-  delete saved_;
+  sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 
 void Launcher::pass_on(int number, int group) {
@@ -117,7 +111,7 @@ LaunchEnd Launcher::run(std::vector<std::string> command) {
   if (pipe2(report, O_CLOEXEC) != 0) throw_error("{}: no pipe: {}", command[0], std::strerror(errno));
   const auto start = Clock::now();
   const pid_t parent = getpid(), child = fork();
-  if (child == 0) become(arguments.data(), saved_->mask, parent, report[1]);
+  if (child == 0) become(arguments.data(), mask_, parent, report[1]);
   close(report[1]);
   int problem = child < 0 ? errno : 0;
   if (child > 0 && read(report[0], &problem, sizeof problem) != sizeof problem) problem = 0;

@@ -2,6 +2,8 @@
 // nothing of it runs any more.
 #pragma once
 
+#include <signal.h>
+
 #include <string>
 #include <vector>
 
@@ -34,11 +36,10 @@ class Launcher {
   int signal() const { return signal_; }
 
  private:
-  struct Saved;  // the mask of signals as it was
   void pass_on(int number, int group);
 
   int pass_as_, signal_ = 0, interrupts_ = 0;
-  Saved* saved_;
+  sigset_t mask_;  // of signals, as it was
 };
 
 }  // namespace lockstep

@@ -1,8 +1,9 @@
 #include "core/restart_command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
+
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -10,10 +11,8 @@ namespace {
 constexpr std::string_view count_options[] = {"-np", "-n", "--np", "--ntasks"};
 
 std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size() || value < 1) return std::nullopt;
-  return value;
+  const auto value = whole_number<int64_t>(text);
+  return value.value_or(0) < 1 ? std::nullopt : value;
 }
 
 // The word that holds the number of ranks, and where in it the number begins.

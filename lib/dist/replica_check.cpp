@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/gather.h"
 #include "comm/run_agreed.h"
 #include "core/error.h"
 
@@ -78,18 +79,14 @@ void broadcast_buffers(ParameterStore& store, Communicator& communicator) {
 void check_replicas_alike(const ParameterStore& store, const std::string& build, const std::string& config,
                           Communicator& communicator) {
   const Facts facts = facts_of(store, build, config);
-  const std::string mine = serialise(facts);
-  const auto all = communicator.all_gather(std::as_bytes(std::span(mine)));
-  const auto text = [&](size_t rank) {
-    return std::string_view(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
-  };
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (text(rank) == text(0)) continue;
+  const std::vector<std::string> texts = gather_texts(serialise(facts), communicator);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
     size_t index = 0;
-    while (line_of(text(rank), index) == line_of(text(0), index)) ++index;
+    while (line_of(texts[rank], index) == line_of(texts[0], index)) ++index;
     const std::string what = index < facts.size() ? facts[index].first : "the number of parameters";
-    throw PoliteError(fmt::format("ranks 0 and {} differ in {}: '{}' against '{}'", rank, what, line_of(text(0), index),
-                                  line_of(text(rank), index)));
+    throw PoliteError(fmt::format("ranks 0 and {} differ in {}: '{}' against '{}'", rank, what,
+                                  line_of(texts[0], index), line_of(texts[rank], index)));
   }
 }
 

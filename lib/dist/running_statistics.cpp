@@ -76,7 +76,7 @@ void RunningStatistics::average(std::span<float> values) {
     return;
   }
   for (const ModelBuffer& buffer : store_.buffers()) {
-    const bool counts = buffer.name.ends_with("num_batches_tracked");
+    const bool counts = is_counter(buffer.name);
     for (size_t i = buffer.offset; i < buffer.offset + buffer.count; ++i)
       values[i] = static_cast<float>(counts ? largest[i] : sums[i] / sums.back());
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/weight_format.h"
@@ -31,6 +32,9 @@ struct ModelBuffer {
   Shape shape;
   size_t offset = 0, count = 0;
 };
+
+// Counts batches, as PyTorch's int64 num_batches_tracked does; all other buffers are real numbers.
+inline bool is_counter(std::string_view buffer) { return buffer.ends_with("num_batches_tracked"); }
 
 class ParameterStore {
  public:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "comm/gather.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -111,11 +112,11 @@ std::string NonfinitePolicy::culprits(int64_t& step) {
     std::memcpy(ranks.emplace_back(bytes.size() / sizeof(int64_t)).data(), bytes.data(), bytes.size());
     if (ranks.back()[0] >= 0) step = std::min(step, ranks.back()[0]);
   }
-  const auto words = communicator_.all_gather(std::as_bytes(std::span(bad_what_)));
+  const std::vector<std::string> words = gather_texts(bad_what_, communicator_);
   std::string text, before;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank][0] != step) continue;
-    const std::string what(reinterpret_cast<const char*>(words[rank].data()), words[rank].size());
+    const std::string& what = words[rank];
     const std::span<const int64_t> rows = std::span(ranks[rank]).subspan(2);
     const bool all = static_cast<int64_t>(rows.size()) == ranks[rank][1];
     if (!text.empty()) text += what == before ? "," : "; ";

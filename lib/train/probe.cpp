@@ -1,8 +1,8 @@
 #include "train/probe.h"
 
 #include <charconv>
-#include <cstring>
 
+#include "comm/gather.h"
 #include "core/error.h"
 
 namespace lockstep {
@@ -70,12 +70,7 @@ std::vector<Probe> make_probes(const std::vector<std::string>& texts, const Para
 
 std::vector<double> gather_probe(const Probe& probe, const ParameterStore& store, Communicator& communicator) {
   const double mine = probe.read(store);
-  std::vector<double> values;
-  for (const auto& bytes : communicator.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    values.push_back(0);
-    std::memcpy(&values.back(), bytes.data(), sizeof(double));
-  }
-  return values;
+  return gather_values<double>({&mine, 1}, communicator);
 }
 
 }  // namespace lockstep

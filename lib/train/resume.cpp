@@ -1,9 +1,9 @@
 #include "train/resume.h"
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
+#include "comm/gather.h"
 #include "core/error.h"
 
 namespace lockstep {
@@ -26,10 +26,7 @@ std::optional<Checkpoint> find_checkpoint(const ResumeRequest& request, const Ch
 }
 
 std::string broadcast_text(const std::string& text, Communicator& communicator) {
-  std::span<const std::byte> mine;
-  if (communicator.rank() == 0) mine = std::as_bytes(std::span(text));
-  const std::vector<std::byte> first = std::move(communicator.all_gather(mine).front());
-  return {reinterpret_cast<const char*>(first.data()), first.size()};
+  return gather_texts(communicator.rank() == 0 ? text : "", communicator).front();
 }
 
 RunPosition run_position(const State& state, const DataPlan& plan, bool allow_batch_change) {

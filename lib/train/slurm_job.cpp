@@ -1,13 +1,13 @@
 #include "train/slurm_job.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/run_program.h"
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -15,8 +15,9 @@ namespace {
 constexpr double answer_limit = 20;  // seconds; a busy controller takes its time
 
 bool read_whole(std::string_view text, int64_t& number) {
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && end == text.data() + text.size() && number >= 0;
+  const auto found = whole_number<int64_t>(text);
+  number = found.value_or(-1);
+  return number >= 0;
 }
 
 std::string trimmed(std::string text) {

@@ -30,14 +30,12 @@ Trainer::Bound& Trainer::bound(int64_t count) {
 
 RunResult Trainer::run() {
   RunResult result;
-  result.steps = step_;
-  result.stopped_early = stopped_;
   if (finished()) {
-    if (evaluated_) result.best = judge_->best();
     log::info("{}: the run has ended after {} steps, nothing is left to train", resumed_from_, step_);
+    add_outcome(result);
     return result;
   }
-  log_.start({.config_yaml = to_yaml(config_),
+  log_.start({.config_yaml = resolved_,
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),
               .arithmetic = arithmetic_,
@@ -59,9 +57,7 @@ RunResult Trainer::run() {
     check_parameters_equal(network_->store(), communicator_, step_);
   }
   finish_saving();
-  result.steps = step_;
-  result.stopped_early = stopped_ && step_ < total_steps_;
-  if (evaluated_) result.best = judge_->best();
+  add_outcome(result);
   const double seconds = seconds_since(start);
   log_.finish({.steps = step_,
                .seconds = seconds,
@@ -69,6 +65,12 @@ RunResult Trainer::run() {
                .best = result.best,
                .model_sha256 = communicator_.rank() == 0 ? model_digest(network_->store()) : ""});
   return result;
+}
+
+void Trainer::add_outcome(RunResult& result) const {
+  result.steps = step_;
+  result.stopped_early = stopped_ && step_ < total_steps_;
+  if (evaluated_) result.best = judge_->best();
 }
 
 RunResult Trainer::interrupted_result(RunResult result) {

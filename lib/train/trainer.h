@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -105,6 +106,7 @@ class Trainer {
   // trainer.cpp: the loop.
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
+  void add_outcome(RunResult& result) const;
   RunResult interrupted_result(RunResult result);
   EpochResult train_epoch();
   void end_epoch(EpochResult& result);
@@ -132,20 +134,21 @@ class Trainer {
   void evaluate(EpochResult& result);
   void log_probes(const char* when, bool gradients_too);
   // trainer_save.cpp: what is saved, and when.
-  std::optional<Checkpoint> take_up(const ResumeRequest& request);
   bool checkpoints() const { return config_.checkpoint.every.kind != Period::Kind::never; }
   bool checkpoint_due_after_step() const;
   bool checkpoint_due_after_epoch() const;
   void save();
   void finish_saving();
-  void check_space();
+  void check_space() const;
   void tell_failed_checkpoints();
   Snapshot snapshot();
-  void add_tensors(Snapshot& snapshot, const std::vector<float>& buffers);
+  using MakeCopy = std::function<Copy(std::span<const float>)>;
+  void add_tensors(Snapshot& snapshot, std::span<const float> buffers, const MakeCopy& copy) const;
   State replicated_state() const;
   void add_state_of_pieces(State& state);
   void add_statistics_of_pieces(Snapshot& snapshot);
   // trainer_resume.cpp: how it comes back.
+  std::optional<Checkpoint> take_up(const ResumeRequest& request);
   void restore(const Checkpoint* checkpoint);
   void restore_arrays(const Checkpoint& checkpoint);
   void restore_pieces(const Checkpoint* checkpoint);
@@ -156,6 +159,7 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   RunLog& log_;
+  const std::string resolved_;  // the config as text
   Fault fault_;
 
   Generator generator_;         // the script's global generator: data, then initial weights, then order

@@ -23,6 +23,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       backend_(backend),
       communicator_(communicator),
       log_(log),
+      resolved_(to_yaml(config)),
       fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
       plan_(DataPlanSpec{.samples = 1}),
@@ -33,7 +34,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
-  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), to_yaml(config_), communicator_);
+  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
   if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
   if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);

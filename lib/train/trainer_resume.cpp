@@ -36,12 +36,12 @@ std::optional<Checkpoint> Trainer::take_up(const ResumeRequest& request) {
       step_ = at.step, epoch_ = at.epoch, position_ = at.position;
       saved_step_ = step_;
     }
-    total_steps_ = resumed_ ? lockstep::total_steps(plan_, at) : plan_.total_steps();
+    total_steps_ = lockstep::total_steps(plan_, at);
   });
   if (found) {
     resumed_from_ = found->path;
     log::info("resuming {} after {} steps, in epoch {}", found->path, step_, epoch_ + 1);
-    if (const std::string changes = config_differences(found->config, to_yaml(config_)); !changes.empty())
+    if (const std::string changes = config_differences(found->config, resolved_); !changes.empty())
       log::info("the config differs from the checkpoint's: {}", changes);
   } else if (request.from == "auto") {
     log::info("no checkpoint in {} yet: the run starts anew", folder.dir());

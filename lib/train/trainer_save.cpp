@@ -3,8 +3,8 @@
 // a generator) is gathered there first, a few KB, so that a checkpoint has one writer and is the same file by file on
 // any number of ranks that make the same virtual ones.
 #include <algorithm>
-#include <cstring>
 
+#include "comm/gather.h"
 #include "comm/run_agreed.h"
 #include "core/build_info.h"
 #include "core/error.h"
@@ -13,22 +13,6 @@
 #include "train/trainer.h"
 
 namespace lockstep {
-namespace {
-
-// Every rank's values, one after another.
-template <class T>
-std::vector<T> gather(std::span<const T> mine, Communicator& communicator) {
-  std::vector<T> all;
-  for (const auto& bytes : communicator.all_gather(std::as_bytes(mine))) {
-    const size_t count = bytes.size() / sizeof(T);
-    all.resize(all.size() + count);
-    std::memcpy(all.data() + all.size() - count, bytes.data(), bytes.size());
-  }
-  return all;
-}
-
-}  // namespace
-
 bool Trainer::checkpoint_due_after_step() const {
   if (!checkpoints()) return false;
   if (best_pending_ && config_.checkpoint.keep_best) return true;
@@ -45,9 +29,9 @@ bool Trainer::checkpoint_due_after_epoch() const {
 void Trainer::save() {
   if (saved_step_ == step_ && !best_pending_) return;
   communicator_.activity().saving(std::max<int64_t>(step_ - 1, 0));
-  double bad[2] = {nonfinite_->flag(), 0};
-  communicator_.all_reduce(bad, ReduceOp::sum);
-  nonfinite_->stop_if_bad(bad[0], bad[1], step_ - 1);  // a model that is broken replaces no good one
+  double bad = nonfinite_->flag();
+  communicator_.all_reduce({&bad, 1}, ReduceOp::sum);
+  nonfinite_->stop_if_bad(bad, 0, step_ - 1);  // a model that is broken replaces no good one
   tell_failed_checkpoints();
   fault_.at_save(step_);
   Snapshot made = snapshot();
@@ -109,24 +93,21 @@ void Trainer::add_state_of_pieces(State& state) {
     losses.push_back(piece.epoch.loss);
     weights.push_back(piece.epoch.weight);
   }
-  state.set("pieces.loss", gather<double>(losses, communicator_));
-  state.set("pieces.weight", gather<double>(weights, communicator_));
+  state.set("pieces.loss", gather_values<double>(losses, communicator_));
+  state.set("pieces.weight", gather_values<double>(weights, communicator_));
   // Layers that draw from PyTorch's generator leave it in another place on every rank; mostly nothing draws from it.
   const std::string mine = generator_.words() == initial_words_ ? "" : generator_.state();
-  const auto generators = communicator_.all_gather(std::as_bytes(std::span(mine)));
+  const std::vector<std::string> generators = gather_texts(mine, communicator_);
   for (size_t rank = 0; rank < generators.size(); ++rank) {
-    const auto& text = generators[rank];
-    if (!text.empty())
-      state.set("generators." + std::to_string(rank),
-                std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+    if (!generators[rank].empty()) state.set("generators." + std::to_string(rank), generators[rank]);
   }
 }
 
 // distributed.batch_norm average: every (virtual) rank's own statistics count. Else the agreed ones say it all.
 void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
   if (statistics_->policy() != BatchNormPolicy::average || network_->store().buffers().empty()) return;
-  snapshot.state.set("pieces.samples", gather<int64_t>(statistics_->samples(), communicator_));
-  const std::vector<float> all = gather<float>(statistics_->all(), communicator_);
+  snapshot.state.set("pieces.samples", gather_values<int64_t>(statistics_->samples(), communicator_));
+  const std::vector<float> all = gather_values<float>(statistics_->all(), communicator_);
   const size_t size = network_->store().buffer_values().size();
   for (size_t piece = 0; piece * size < all.size(); ++piece)
     add_buffer_tensors(network_->store(), copies_.copy(std::span(all).subspan(piece * size, size)),
@@ -135,32 +116,36 @@ void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
 
 // Collective; complete on rank 0.
 Snapshot Trainer::snapshot() {
-  Snapshot snapshot{.step = step_, .state = replicated_state(), .config = to_yaml(config_), .tensors = {}};
+  Snapshot snapshot{.step = step_, .state = replicated_state(), .config = resolved_, .tensors = {}};
   add_state_of_pieces(snapshot.state);
   const std::vector<float> buffers = statistics_->agreed();
   add_statistics_of_pieces(snapshot);
-  if (writer_) add_tensors(snapshot, buffers);
+  if (writer_) add_tensors(snapshot, buffers, [this](std::span<const float> values) { return copies_.copy(values); });
   return snapshot;
 }
 
-void Trainer::add_tensors(Snapshot& snapshot, const std::vector<float>& buffers) {
+void Trainer::add_tensors(Snapshot& snapshot, std::span<const float> buffers, const MakeCopy& copy) const {
   const ParameterStore& store = network_->store();
+  const Copy kept_buffers = copy(buffers);
   std::vector<TensorSource>& model = snapshot.tensors["model"];
-  add_parameter_tensors(store, copies_.copy(store.values()), "", model);
-  add_buffer_tensors(store, copies_.copy(buffers), "", model);
+  add_parameter_tensors(store, copy(store.values()), "", model);
+  add_buffer_tensors(store, kept_buffers, "", model);
   std::vector<TensorSource>& optimizer = snapshot.tensors["optimizer"];
   for (const StateArray& array : optimizer_->state())
-    add_parameter_tensors(store, copies_.copy(array.values), "/" + std::string(array.name), optimizer);
+    add_parameter_tensors(store, copy(array.values), "/" + std::string(array.name), optimizer);
   if (average_) {
-    add_parameter_tensors(store, copies_.copy(average_->values()), "", snapshot.tensors["ema"]);
-    add_buffer_tensors(store, copies_.copy(buffers), "", snapshot.tensors["ema"]);
+    add_parameter_tensors(store, copy(average_->values()), "", snapshot.tensors["ema"]);
+    add_buffer_tensors(store, kept_buffers, "", snapshot.tensors["ema"]);
   }
 }
 
-// Rank 0, before the first step. As many as are kept, the best one and the one being written.
-void Trainer::check_space() {
-  Snapshot snapshot{.step = 0, .state = replicated_state(), .config = to_yaml(config_), .tensors = {}};
-  add_tensors(snapshot, std::vector<float>(network_->store().buffer_values().size()));
+// Rank 0, before the first step: sizes only, nothing is copied. As many as are kept, the best one and the one being
+// written.
+void Trainer::check_space() const {
+  Snapshot snapshot{.step = 0, .state = replicated_state(), .config = resolved_, .tensors = {}};
+  add_tensors(snapshot, network_->store().buffer_values(), [](std::span<const float> values) {
+    return Copy{{}, values};
+  });
   const int64_t count = config_.checkpoint.keep + (config_.checkpoint.keep_best && evaluator_ ? 1 : 0) + 1;
   if (const auto text = space_shortage(log_.dir(), checkpoint_bytes(snapshot), count)) log::warning("{}", *text);
 }

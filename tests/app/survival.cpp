@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "support/training_run.h"
+#include "support/run_folder.h"
 
 using namespace lockstep::test;
 namespace fs = std::filesystem;
@@ -25,35 +25,6 @@ eval: {every: never}
 log: {every: 1000}
 distributed: {timeout: 2}
 )";
-
-// A config in a folder of its own, in which its run writes.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("lockstep-survival-" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-    std::ofstream(path_ / "run.yaml") << kModel;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::vector<std::string> train(const std::vector<std::string>& arguments = {}) const {
-    std::vector<std::string> command{LOCKSTEP_BINARY, "train", (path_ / "run.yaml").string(), "--set",
-                                     "run.dir=" + (path_ / "run").string()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return command;
-  }
-  // Of the weights at the end of the run.
-  std::string digest() const {
-    std::ifstream log(path_ / "run" / "metrics.jsonl");
-    std::string last;
-    for (std::string line; std::getline(log, line);) last = line;
-    return last.empty() ? "" : nlohmann::json::parse(last).value("model_sha256", "");
-  }
-  void remove_run() const { fs::remove_all(path_ / "run"); }
-  std::string marker() const { return (path_ / "started").string(); }
-
- private:
-  fs::path path_;
-};
 
 std::vector<std::string> with_fault(const std::string& fault, std::vector<std::string> command) {
   command.insert(command.begin(), {"env", "LOCKSTEP_FAULT=" + fault});
@@ -71,10 +42,10 @@ std::vector<std::string> supervised(const std::vector<std::string>& options, con
 }  // namespace
 
 TEST_CASE("a rank that does not start ends the launch at its time limit") {
-  const Folder folder;
+  const RunFolder folder(kModel);
   for (const char* action : {"sleep:60", "stop"}) {
     const Outcome outcome = run_process(
-        with_fault(std::string("1,start,") + action, mpirun(3, folder.train({"--start-timeout", "4"}))), 50);
+        with_fault(std::string("1,start,") + action, mpirun(3, folder.command("run", {"--start-timeout", "4"}))), 50);
     CAPTURE(outcome.output);
     CHECK_FALSE(outcome.timed_out);
     CHECK(outcome.seconds < 4 + 10);
@@ -86,8 +57,8 @@ TEST_CASE("a rank that does not start ends the launch at its time limit") {
 }
 
 TEST_CASE("a rank that dies before MPI has started ends the launch") {
-  const Folder folder;
-  const Outcome outcome = run_process(with_fault("1,start,kill", mpirun(2, folder.train())), 50);
+  const RunFolder folder(kModel);
+  const Outcome outcome = run_process(with_fault("1,start,kill", mpirun(2, folder.command("run", {}))), 50);
   CAPTURE(outcome.output);
   CHECK_FALSE(outcome.timed_out);
   CHECK(outcome.seconds < 12);
@@ -103,10 +74,10 @@ TEST_CASE("a killed run leaves no shared memory behind") {
         found.insert(entry.path().filename());
     return found;
   };
-  const Folder folder;
+  const RunFolder folder(kModel);
   const auto before = names();
-  const Outcome outcome =
-      run_process(with_fault("0,step:3,kill", mpirun(3, folder.train({"--set", "distributed.backend=shm"}))), 50);
+  const Outcome outcome = run_process(
+      with_fault("0,step:3,kill", mpirun(3, folder.command("run", {"--set", "distributed.backend=shm"}))), 50);
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code != 0);
   const auto after = names();
@@ -118,8 +89,8 @@ TEST_CASE("a killed run leaves no shared memory behind") {
 }
 
 TEST_CASE("a rank without memory at the start ends all ranks with that") {
-  const Folder folder;
-  const Outcome outcome = run_process(with_fault("1,preparation,memory", mpirun(3, folder.train())), 50);
+  const RunFolder folder(kModel);
+  const Outcome outcome = run_process(with_fault("1,preparation,memory", mpirun(3, folder.command("run", {}))), 50);
   CAPTURE(outcome.output);
   CHECK_FALSE(outcome.timed_out);
   CHECK(outcome.seconds < 12);
@@ -128,10 +99,10 @@ TEST_CASE("a rank without memory at the start ends all ranks with that") {
 }
 
 TEST_CASE("a rank that the system gives no memory ends all ranks with its message") {
-  const Folder folder;
+  const RunFolder folder(kModel);
   // Rank 1 may have 3 GiB of addresses; its batch alone needs 4.
-  std::vector<std::string> command = mpirun(1, folder.train());
-  std::vector<std::string> small = folder.train();
+  std::vector<std::string> command = mpirun(1, folder.command("run", {}));
+  std::vector<std::string> small = folder.command("run", {});
   command.insert(command.end(), {":", "-np", "1", "sh", "-c", "ulimit -v 3000000; exec \"$@\"", "sh"});
   command.insert(command.end(), small.begin(), small.end());
   for (const char* word : {"--set", "data.train.shape=[4096]", "--set", "train.batch_size=262144"}) {
@@ -146,11 +117,12 @@ TEST_CASE("a rank that the system gives no memory ends all ranks with its messag
 }
 
 TEST_CASE("an error on one rank in the loader or forward or while saving ends all ranks with that error") {
-  const Folder folder;
+  const RunFolder folder(kModel);
   for (const char* place : {"loader:5", "forward:3", "save:4"}) {
     const Outcome outcome = run_process(
         with_fault(std::string("1,") + place + ",throw",
-                   mpirun(3, folder.train({"--set", "checkpoint.every=4", "--set", "data.prefetch=2", "--overwrite"}))),
+                   mpirun(3, folder.command(
+                                 "run", {"--set", "checkpoint.every=4", "--set", "data.prefetch=2", "--overwrite"}))),
         50);
     CAPTURE(place);
     CAPTURE(outcome.output);
@@ -162,18 +134,18 @@ TEST_CASE("an error on one rank in the loader or forward or while saving ends al
 }
 
 TEST_CASE("the supervisor starts a killed run again and it ends with the bits of an unbroken one") {
-  const Folder folder;
+  const RunFolder folder(kModel);
   const std::vector<std::string> run =
-      folder.train({"--set", "checkpoint.every=8 steps", "--set", "train.max_steps=24"});
+      folder.command("run", {"--set", "checkpoint.every=8 steps", "--set", "train.max_steps=24"});
   const Outcome unbroken = run_process(mpirun(2, run), 60);
   CAPTURE(unbroken.output);
   REQUIRE(unbroken.exit_code == 0);
-  const std::string digest = folder.digest();
+  const std::string digest = told(folder / "run").digest;
   REQUIRE(digest.size() == 64);
-  folder.remove_run();
+  fs::remove_all(folder / "run");
   // The first start only: rank 1 kills itself before step 20.
   std::vector<std::string> command{"sh", "-c", "mkdir \"$0\" && export LOCKSTEP_FAULT=1,step:20,kill; exec \"$@\"",
-                                   folder.marker()};
+                                   (folder / "started").string()};
   for (const std::string& word : mpirun(2, run)) command.push_back(word);
   const Outcome outcome = run_process(supervised({"--max-restarts", "2", "--delay", "0.1"}, command), 90);
   CAPTURE(outcome.output);
@@ -181,35 +153,35 @@ TEST_CASE("the supervisor starts a killed run again and it ends with the bits of
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.says("restart 1 of 2 in 0.1 s, because of exit code 137 (128 + SIGKILL)"));
   CHECK(outcome.says("after 16 steps"));
-  CHECK(folder.digest() == digest);
+  CHECK(told(folder / "run").digest == digest);
 }
 
 TEST_CASE("the supervisor does not repeat what is wrong and passes its exit code on") {
-  const Folder folder;
-  const Outcome wrong =
-      run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.train({"--set", "optimizer.lr=fast"}))), 30);
+  const RunFolder folder(kModel);
+  const Outcome wrong = run_process(
+      supervised({"--max-restarts", "3"}, mpirun(2, folder.command("run", {"--set", "optimizer.lr=fast"}))), 30);
   CAPTURE(wrong.output);
   CHECK(wrong.exit_code == 2);
   CHECK(wrong.count("optimizer.lr") == 1);
-  const Outcome well = run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.train())), 60);
+  const Outcome well = run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.command("run", {}))), 60);
   CAPTURE(well.output);
   CHECK(well.exit_code == 0);
   CHECK_FALSE(well.says("restart "));
   const Outcome refused =
-      run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.train({"--resume", "runs/a"}))), 30);
+      run_process(supervised({"--max-restarts", "3"}, mpirun(2, folder.command("run", {"--resume", "runs/a"}))), 30);
   CHECK(refused.exit_code == 2);
   CHECK(refused.says("use --resume auto"));
 }
 
 TEST_CASE("mpirun passes SIGUSR1 on and the run ends saved with an exit code of its own") {
-  const Folder folder;
+  const RunFolder folder(kModel);
   const std::vector<std::string> run =
-      folder.train({"--set", "checkpoint.every=1000000 epochs", "--set", "train.epochs=1000000"});
+      folder.command("run", {"--set", "checkpoint.every=1000000 epochs", "--set", "train.epochs=1000000"});
   // $0: where the output goes. The first step is told at once, the signals are caught by then.
   std::vector<std::string> command{"sh", "-c",
                                    "\"$@\" > \"$0\" 2>&1 & until grep -q 'step      0' \"$0\"; do sleep 0.1; done; "
                                    "kill -USR1 $!; wait $!; code=$?; cat \"$0\"; exit $code",
-                                   folder.marker()};
+                                   (folder / "started").string()};
   for (const std::string& word : mpirun(3, run)) command.push_back(word);
   const Outcome outcome = run_process(command, 60);
   CAPTURE(outcome.output);
@@ -217,10 +189,10 @@ TEST_CASE("mpirun passes SIGUSR1 on and the run ends saved with an exit code of 
   CHECK(outcome.exit_code == 75);
   CHECK(outcome.says("SIGUSR1 on rank "));
   CHECK(outcome.count(" and is saved; --resume auto goes on") == 1);
-  const Outcome resumed =
-      run_process(mpirun(3, folder.train({"--resume", "auto", "--dry-run", "--set", "checkpoint.every=1000000 epochs",
-                                          "--set", "train.epochs=1000000"})),
-                  60);
+  const Outcome resumed = run_process(
+      mpirun(3, folder.command("run", {"--resume", "auto", "--dry-run", "--set", "checkpoint.every=1000000 epochs",
+                                       "--set", "train.epochs=1000000"})),
+      60);
   CAPTURE(resumed.output);
   CHECK(resumed.exit_code == 0);
   CHECK(resumed.says("resuming "));

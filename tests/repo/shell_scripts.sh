@@ -12,7 +12,7 @@ mapfile -t scripts < <(grep -rlIE --exclude-dir=build --exclude-dir=.git --exclu
     head -n 1 "$file" | grep -qE '^#!.*\bbash\b' && echo "$file"
   done | sort)
 (( ${#scripts[@]} )) || { echo "no scripts found"; exit 1; }
-shellcheck "${scripts[@]}"
+shellcheck --external-sources "${scripts[@]}"
 status=0
 for script in "${scripts[@]}"; do
   if ! grep -qE '^set -euo pipefail' "$script"; then

@@ -3,21 +3,12 @@
 # on one machine, a sweep is a run per task, and a job that nears its time limit ends by itself, with its own exit code.
 # usage: batch_files.sh ROOT LOCKSTEP WORK_FOLDER
 set -euo pipefail
+# shellcheck source=tests/slurm/common.sh
+source "${BASH_SOURCE[0]%/*}/common.sh"
 root=$1 lockstep=$2 work=$3
 readonly config=configs/articles/003_torchrun.yaml
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-status=0
-
-rm -rf "$work"
-mkdir -p "$work/build/release/app"
-ln -s "$lockstep" "$work/build/release/app/lockstep"
-ln -s "$root/configs" "$root/slurm" "$work/"
-cd "$work"
-
-fail() { echo "$*"; status=1; }
-numbers() {
-  grep -hE '"event":"(step|eval|end)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'
-}
+work_in "$work"
+project_root "$root" "$lockstep" configs slurm
 
 declare -A job
 for shape in 1x2 2x1 3x1 3x2; do
@@ -52,4 +43,4 @@ code=0
 wait "${job[long]}" || code=$?
 [[ $code == 75 ]] || fail "time limit: expected exit code 75, found $code: $(cat long.log)"
 grep -q "Slurm's time limit: the run ends after [0-9]* steps and is saved" long.log || fail "time limit: $(cat long.log)"
-exit "$status"
+finish

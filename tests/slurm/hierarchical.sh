@@ -3,15 +3,13 @@
 # through every communicator, and the hierarchical one sends over the network what it promises: one gradient per node and
 # step, where messages between all ranks send nearly two. usage: hierarchical.sh LOCKSTEP WORK_FOLDER
 set -euo pipefail
+# shellcheck source=tests/slurm/common.sh
+source "${BASH_SOURCE[0]%/*}/common.sh"
 lockstep=$1 work=$2
 readonly STEPS=12 PARAMETERS=$(( 256 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 + 1 ))
 readonly GRADIENTS=$(( STEPS * PARAMETERS * 4 ))  # bytes
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-status=0
 
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+work_in "$work"
 cat > net.yaml <<YAML
 run: {dir: runs/net, seed: 0}
 model: {layers: [{linear: 1024}, relu, {linear: 1024}, relu, {linear: 1}]}
@@ -23,13 +21,6 @@ log: {every: 1, watch: ["checksum:0.weight", "checksum:2.weight"]}
 distributed: {bucket_mb: 1}
 device: {threads: 1}
 YAML
-
-fail() { echo "$*"; status=1; }
-
-# numbers RUN: every number of a run that does not depend on the clock.
-numbers() {
-  grep -hE '"event":"(step|eval|probe)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'
-}
 
 # sent NODE: bytes that the node has sent since it came up.
 # shellcheck disable=SC2016  # awk expands it
@@ -65,4 +56,4 @@ srun -N2 -n3 --distribution=block --mpi=pmix "$lockstep" train net.yaml --set di
   --set run.dir="$work/three" > three.log 2>&1 || fail "three ranks: $(cat three.log)"
 grep -q 'communicator hierarchical' three.log || fail "three ranks: $(cat three.log)"
 difference=$(diff <(numbers one_node_3) <(numbers three)) || fail "three ranks: differ from one node: $difference"
-exit "$status"
+finish

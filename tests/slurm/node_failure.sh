@@ -3,14 +3,12 @@
 # the time limit and ten seconds, with the cause, and a new launch on what is left ends with the weights of an unbroken run.
 # usage: node_failure.sh LOCKSTEP WORK_FOLDER
 set -euo pipefail
+# shellcheck source=tests/slurm/common.sh
+source "${BASH_SOURCE[0]%/*}/common.sh"
 lockstep=$1 work=$2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 readonly timeout=4
-status=0
 
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+work_in "$work"
 cat > net.yaml <<YAML
 run: {dir: runs/net}
 model: {layers: [{linear: 64}, relu, {dropout: 0.2}, {linear: 2}]}
@@ -22,8 +20,6 @@ checkpoint: {every: 10}
 distributed: {timeout: $timeout}
 YAML
 
-fail() { echo "$*"; status=1; }
-digest() { tail -n 1 "$1/metrics.jsonl" | grep -o '"model_sha256":"[0-9a-f]*"'; }
 ranks() { pgrep -f "$lockstep train net.yaml --set run.dir=$work/broken" | wc -l; }
 
 mpirun --oversubscribe --bind-to none -np 2 "$lockstep" train net.yaml --set run.dir="$work/unbroken" > unbroken.log 2>&1 ||
@@ -58,4 +54,4 @@ srun -N1 -w n1 -n2 --mpi=pmix "$lockstep" train net.yaml --set run.dir="$work/br
 grep -q 'resuming .* after [34]0 steps' resumed.log || fail "did not resume: $(cat resumed.log)"
 [[ $(digest broken) == "$(digest unbroken)" ]] || fail "other weights: $(digest broken) and $(digest unbroken)"
 cat broken.log
-exit "$status"
+finish

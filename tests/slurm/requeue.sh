@@ -2,15 +2,11 @@
 # Inside the cluster: jobs that are told to stop, requeued and preempted go on from where they were and end with the weights
 # of an unbroken run. usage: requeue.sh ROOT LOCKSTEP WORK_FOLDER
 set -euo pipefail
+# shellcheck source=tests/slurm/common.sh
+source "${BASH_SOURCE[0]%/*}/common.sh"
 root=$1 lockstep=$2 work=$3
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-status=0
-
-rm -rf "$work"
-mkdir -p "$work/build/release/app"
-ln -s "$lockstep" "$work/build/release/app/lockstep"
-ln -s "$root/slurm" "$work/"
-cd "$work"
+work_in "$work"
+project_root "$root" "$lockstep" slurm
 cat > net.yaml <<YAML
 run: {dir: runs/net}
 model: {layers: [{linear: 64}, relu, {linear: 2}]}
@@ -22,8 +18,6 @@ log: {every: 10}
 checkpoint: {every: 1 epoch}
 YAML
 
-fail() { echo "$*"; status=1; }
-digest() { tail -n 1 "$1/metrics.jsonl" | grep -o '"model_sha256":"[0-9a-f]*"'; }
 state() { scontrol show job "$1" | grep -o 'JobState=[A-Z]*'; }
 wait_for_state() {  # JOB STATE
   local tries=300
@@ -74,4 +68,4 @@ for run in told preempted; do
   [[ $(digest $run) == "$(digest unbroken)" ]] || fail "$run: other weights than the unbroken run: $(cat ./*.log)"
 done
 [[ $(state "$cancelled") == JobState=CANCELLED ]] || fail "the cancelled job came back: $(cat "$cancelled.log")"
-exit "$status"
+finish

@@ -2,24 +2,12 @@
 # Inside the cluster: the batch files of slurm/ train as they are, on two nodes, to the same bits as two ranks of one node,
 # and a failure becomes the job's exit code. usage: train.sh ROOT LOCKSTEP WORK_FOLDER
 set -euo pipefail
+# shellcheck source=tests/slurm/common.sh
+source "${BASH_SOURCE[0]%/*}/common.sh"
 root=$1 lockstep=$2 work=$3
 readonly config=configs/articles/003_torchrun.yaml
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-status=0
-
-# The batch files expect the project's root: here, one whose build/release holds the executable under test.
-rm -rf "$work"
-mkdir -p "$work/build/release/app"
-ln -s "$lockstep" "$work/build/release/app/lockstep"
-ln -s "$root/configs" "$root/slurm" "$work/"
-cd "$work"
-
-fail() { echo "$*"; status=1; }
-
-# numbers RUN: every number of a run that does not depend on the clock.
-numbers() {
-  grep -hE '"event":"(step|eval|probe|end)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'
-}
+work_in "$work"
+project_root "$root" "$lockstep" configs slurm
 
 mpirun --oversubscribe --bind-to none -np 2 "$lockstep" train $config --set run.dir="$work/one_node" > one_node.log 2>&1 ||
   { cat one_node.log; exit 1; }
@@ -61,4 +49,4 @@ for tasks in 2 4; do
     fail "virtual ranks: checkpoints of one rank and of $tasks on two nodes differ: $difference"
   fi
 done
-exit "$status"
+finish

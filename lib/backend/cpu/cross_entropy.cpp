@@ -49,8 +49,7 @@ class CpuCrossEntropy final : public LossPlan {
         static_cast<size_t>(check_loss_output("cross_entropy", output, batch_, static_cast<int64_t>(classes_)));
     const bool indices = target.desc.dtype == DType::i64;
     if (!indices) check_dense_target("cross_entropy", output, target);
-    if (indices && target.numel() != static_cast<int64_t>(rows))
-      throw_error("cross_entropy: expected {} class indices, found {}", rows, target.desc.shape.str());
+    if (indices) check_label_target(target, static_cast<int64_t>(rows));
     take_exponentials(rows, output.f32());
     LossSums sums;
     for (size_t i = 0; i < rows; ++i) {

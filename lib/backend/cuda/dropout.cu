@@ -1,5 +1,5 @@
-// Dropout with the CPU's masks: element i of a key is kept or not by the same 32-bit hash (backend/cpu/isa/
-// dropout_kernels.cpp), one byte of mask per element.
+// Dropout with the CPU's masks: element i of a key is kept or not by the same hash, one byte of mask per
+// element.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,18 +8,11 @@
 #include "backend/cuda/by_type.h"
 #include "backend/cuda/launch.cuh"
 #include "backend/cuda/pointwise.h"
+#include "backend/dropout_hash.h"
 #include "core/counter_rng.h"
 
 namespace lockstep {
 namespace {
-
-constexpr uint32_t mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  return x ^ (x >> 16);
-}
 
 template <class T>
 struct Draw {
@@ -29,7 +22,7 @@ struct Draw {
   T* y;
   uint8_t* keep;
   constexpr void operator()(size_t i) const {
-    const uint32_t hash = mix(mix(static_cast<uint32_t>(i) ^ k0) + k1);
+    const uint32_t hash = dropout_hash(static_cast<uint32_t>(i), k0, k1);
     keep[i] = hash >= threshold ? 1 : 0;
     narrow(widen(x[i]) * (hash >= threshold ? scale : 0.0F), y[i]);
   }

@@ -46,8 +46,7 @@ class CudaLoss final : public LossPlan {
     const int64_t rows = check_loss_output(loss_name(spec_.kind), output, batch_, classes_);
     const bool labels = spec_.kind == LossSpec::Kind::cross_entropy && target.desc.dtype == DType::i64;
     if (!labels) check_dense_target(loss_name(spec_.kind), output, target);
-    if (labels && target.numel() != rows)
-      throw_error("cross_entropy: expected {} class indices, found {}", rows, target.desc.shape.str());
+    if (labels) check_label_target(target, rows);
     auto* parts = static_cast<cuda::Sums*>(parts_.data());
     const cudaStream_t stream = context_.compute().get();
     const auto n = static_cast<size_t>(rows), columns = static_cast<size_t>(classes_);

@@ -51,13 +51,13 @@ std::vector<std::byte> read_checked(const Directory& directory, const std::strin
   return bytes;
 }
 
-void read_pointer(const std::filesystem::path& file, Checkpoint& checkpoint) {
+Checkpoint read_pointer(const std::filesystem::path& file) {
   const Directory folder = Directory::open(file.has_parent_path() ? file.parent_path().string() : ".");
   const std::string name = file.filename().string();
   const std::vector<std::byte> bytes = folder.read(name, kMostPointerBytes);
   const auto step = step_in_pointer(as_text(bytes));
   if (!step) throw_error("{}: does not hold the name of a checkpoint", file.string());
-  checkpoint = read_checkpoint_directory(folder.below(step_name(*step)));
+  return read_checkpoint_directory(folder.below(step_name(*step)));
 }
 
 bool holds_checkpoints(const Directory& directory) {
@@ -99,11 +99,7 @@ Checkpoint read_checkpoint_directory(const Directory& directory) {
 Checkpoint read_checkpoint(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;  // what cannot be looked at is reported when it is opened
-  Checkpoint checkpoint;
-  if (fs::is_regular_file(path, error)) {
-    read_pointer(path, checkpoint);
-    return checkpoint;
-  }
+  if (fs::is_regular_file(path, error)) return read_pointer(path);
   const Directory directory = Directory::open(path);
   if (directory.holds_file(kManifestName)) return read_checkpoint_directory(directory);
   const std::string below = path + "/" + kCheckpointsName;

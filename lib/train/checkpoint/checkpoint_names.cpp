@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "core/whole_number.h"
 
 namespace lockstep {
 
@@ -11,10 +11,8 @@ std::string step_name(int64_t step) { return fmt::format("step-{:09}", step); }
 std::optional<int64_t> step_of(std::string_view name) {
   constexpr std::string_view start = "step-";
   if (!name.starts_with(start)) return std::nullopt;
-  int64_t step = 0;
-  const std::string_view digits = name.substr(start.size());
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (error != std::errc() || step < 0 || step_name(step) != name) return std::nullopt;
+  const auto step = whole_number<int64_t>(name.substr(start.size()));
+  if (!step || *step < 0 || step_name(*step) != name) return std::nullopt;
   return step;
 }
 

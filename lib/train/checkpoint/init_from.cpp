@@ -83,7 +83,7 @@ class NamedTensors {
 
 void check_strict(const InitReport& report) {
   std::vector<std::string> missing = report.missing;
-  std::erase_if(missing, [](const std::string& name) { return name.ends_with("num_batches_tracked"); });
+  std::erase_if(missing, is_counter);
   if (missing.empty() && report.unused.empty()) return;
   std::string text;
   if (!missing.empty()) text += fmt::format("; it lacks {}", some_of(missing));

@@ -1,8 +1,7 @@
 #include "train/checkpoint/manifest.h"
 
-#include <charconv>
-
 #include "core/error.h"
+#include "core/whole_number.h"
 #include "train/checkpoint/json_text.h"
 #include "train/config_scalar.h"
 
@@ -22,11 +21,10 @@ int64_t integer(const Json& map, const char* key, const std::string& path) {
 
 uint32_t checksum(const Json& map, const std::string& path) {
   const auto found = map.find("crc32");
-  uint32_t value = 0;
   if (found != map.end() && found->is_string()) {
     const auto& text = found->get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    if (text.size() == 8 && error == std::errc() && end == text.data() + text.size()) return value;
+    const auto value = whole_number<uint32_t>(text, 16);
+    if (text.size() == 8 && value) return *value;
   }
   throw_error("{}: expected a 'crc32' of 8 hexadecimal digits", path);
 }

@@ -8,8 +8,6 @@
 namespace lockstep {
 namespace {
 
-bool is_counter(const ModelBuffer& buffer) { return buffer.name.ends_with("num_batches_tracked"); }
-
 bool reaches(std::span<const float> arena, const Parameter& p) { return p.offset + p.count <= arena.size(); }
 
 std::vector<int64_t> dims(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
@@ -30,21 +28,22 @@ Copy CopyPool::copy(std::span<const float> values) {
   for (auto& block : blocks_) {
     if (block.use_count() > 1 || block->size() != values.size()) continue;
     std::ranges::copy(values, block->begin());
-    return block;
+    return {block, *block};
   }
-  return blocks_.emplace_back(std::make_shared<std::vector<float>>(values.begin(), values.end()));
+  const auto& block = blocks_.emplace_back(std::make_shared<std::vector<float>>(values.begin(), values.end()));
+  return {block, *block};
 }
 
 void add_parameter_tensors(const ParameterStore& store, const Copy& arena, const std::string& suffix,
                            std::vector<TensorSource>& tensors) {
   for (const Parameter& p : store.parameters()) {
-    if (!reaches(*arena, p)) continue;
+    if (!reaches(arena.values, p)) continue;
     tensors.push_back({.name = p.name + suffix,
                        .type = TensorType::f32,
                        .shape = dims(p.shape),
                        .copy_to = [arena, &p](std::span<std::byte> out) {
                          const std::span canonical(reinterpret_cast<float*>(out.data()), out.size() / sizeof(float));
-                         ParameterStore::to_canonical(p, std::span(*arena).subspan(p.offset, p.count), canonical);
+                         ParameterStore::to_canonical(p, arena.values.subspan(p.offset, p.count), canonical);
                        }});
   }
 }
@@ -52,18 +51,20 @@ void add_parameter_tensors(const ParameterStore& store, const Copy& arena, const
 void add_buffer_tensors(const ParameterStore& store, const Copy& values, const std::string& prefix,
                         std::vector<TensorSource>& tensors) {
   for (const ModelBuffer& b : store.buffers()) {
-    const std::span<const float> own = std::span(*values).subspan(b.offset, b.count);
+    const std::span<const float> own = values.values.subspan(b.offset, b.count);
     TensorSource source{.name = prefix + b.name, .type = TensorType::f32, .shape = dims(b.shape), .copy_to = {}};
-    if (is_counter(b)) {
+    if (is_counter(b.name)) {
       source.type = TensorType::i64;
-      source.copy_to = [values, own](std::span<std::byte> out) {
+      source.copy_to = [owner = values.owner, own](std::span<std::byte> out) {
         for (size_t i = 0; i < own.size(); ++i) {
           const auto count = static_cast<int64_t>(own[i]);
           std::memcpy(out.data() + i * sizeof(count), &count, sizeof(count));
         }
       };
     } else {
-      source.copy_to = [values, own](std::span<std::byte> out) { std::memcpy(out.data(), own.data(), out.size()); };
+      source.copy_to = [owner = values.owner, own](std::span<std::byte> out) {
+        std::memcpy(out.data(), own.data(), out.size());
+      };
     }
     tensors.push_back(std::move(source));
   }

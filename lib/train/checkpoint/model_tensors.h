@@ -13,7 +13,11 @@
 
 namespace lockstep {
 
-using Copy = std::shared_ptr<const std::vector<float>>;
+// Values that a snapshot's tensors are made of, held by `owner`; without one they are training's own, good for sizes.
+struct Copy {
+  std::shared_ptr<const std::vector<float>> owner;
+  std::span<const float> values;
+};
 
 // Copies of arrays for a snapshot. Memory is used again once nobody holds the copy that was in it, so that regular
 // checkpoints take none anew.

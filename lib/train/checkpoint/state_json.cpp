@@ -2,10 +2,10 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <limits>
 
 #include "core/error.h"
+#include "core/whole_number.h"
 #include "train/checkpoint/json_text.h"
 #include "train/config_scalar.h"
 
@@ -94,11 +94,9 @@ class StateReader {
   double bits(const std::string& name, const Json& json) const {
     if (!json.is_string()) fail(name, "a real number");
     const auto& text = json.get_ref<const std::string&>();
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    if (text.size() != 16 || error != std::errc() || end != text.data() + text.size())
-      fail(name, "16 hexadecimal digits");
-    return std::bit_cast<double>(value);
+    const auto value = whole_number<uint64_t>(text, 16);
+    if (text.size() != 16 || !value) fail(name, "16 hexadecimal digits");
+    return std::bit_cast<double>(*value);
   }
 
   [[noreturn]] void fail(const std::string& name, const char* expected) const {

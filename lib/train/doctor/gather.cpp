@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "comm/gather.h"
 #include "train/doctor/machine.h"
 
 namespace lockstep {
@@ -61,10 +62,7 @@ MachineFacts facts_of(const json& j) {
 std::vector<MachineFacts> gather_facts(const MachineFacts& mine, Communicator& communicator) {
   const std::string text = to_json(mine).dump(-1, ' ', false, json::error_handler_t::replace);
   std::vector<MachineFacts> ranks;
-  for (const auto& bytes : communicator.all_gather(std::as_bytes(std::span(text)))) {
-    const auto* begin = reinterpret_cast<const char*>(bytes.data());
-    ranks.push_back(facts_of(json::parse(begin, begin + bytes.size())));
-  }
+  for (const std::string& theirs : gather_texts(text, communicator)) ranks.push_back(facts_of(json::parse(theirs)));
   return ranks;
 }
 

@@ -1,7 +1,5 @@
 // Slurm's variables; sbatch, salloc and srun set different ones, so each is optional.
-#include <charconv>
-#include <cstring>
-
+#include "core/whole_number.h"
 #include "train/doctor/facts.h"
 
 namespace lockstep {
@@ -9,11 +7,7 @@ namespace {
 
 std::optional<int64_t> number(const Environment& environment, const char* name) {
   const char* text = environment(name);
-  if (text == nullptr) return std::nullopt;
-  int64_t value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, problem] = std::from_chars(text, end, value);
-  return problem == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+  return text == nullptr ? std::nullopt : whole_number<int64_t>(text);
 }
 
 std::string text_of(const Environment& environment, const char* name) {

@@ -1,18 +1,11 @@
 // Dropout: 32-bit integer mixing that vectorises, one byte of mask per element.
 #include "backend/cpu/isa/dropout_kernels.h"
 
+#include "backend/dropout_hash.h"
 #include "core/half.h"
 
 namespace lockstep::LOCKSTEP_ISA {
 namespace {
-
-inline __attribute__((always_inline)) uint32_t mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  return x ^ (x >> 16);
-}
 
 template <class T>
 struct Dropout {
@@ -22,7 +15,7 @@ struct Dropout {
     T* y = static_cast<T*>(to);
 #pragma omp simd
     for (size_t i = 0; i < n; ++i) {
-      const uint32_t hash = mix(mix(static_cast<uint32_t>(i) ^ k0) + k1);
+      const uint32_t hash = dropout_hash(static_cast<uint32_t>(i), k0, k1);
       keep[i] = hash >= threshold ? 1 : 0;
       narrow(widen(x[i]) * (hash >= threshold ? scale : 0.0F), y[i]);
     }
