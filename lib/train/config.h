@@ -54,9 +54,15 @@ struct DatasetConfig {
   std::string where;                // file:line:column
 };
 
+struct AugmentationConfig {  // of training images; data/augmentation.h
+  int64_t crop_padding = 0;
+  double flip = 0;
+};
+
 struct DataConfig {
   DatasetConfig train;
   std::optional<DatasetConfig> val;
+  AugmentationConfig augmentation;
   int64_t prefetch = -1;  // batches assembled ahead by a thread; -1: auto, 0: none
 };
 

@@ -12,6 +12,7 @@
 #include "comm/communicator.h"
 #include "core/fault.h"
 #include "core/rng.h"
+#include "data/augmentation.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -181,6 +182,7 @@ class Trainer {
   std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
+  std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
   std::unique_ptr<BatchLoader> loader_;
   int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;

@@ -120,10 +120,14 @@ void Trainer::build_on_parameters() {
   if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
-  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, [this] {
-    fault_.at_loader(batches_ordered_++);
-    return order_->next();
-  });
+  augmentation_ = make_augmentation(config_, *train_data_, communicator_.rank());
+  loader_ = std::make_unique<BatchLoader>(
+      *train_data_, batch_size_, config_.data.prefetch,
+      [this] {
+        fault_.at_loader(batches_ordered_++);
+        return order_->next();
+      },
+      augmentation_ ? [this](const Batch& batch) { augmentation_->apply(batch); } : BatchLoader::Change());
   if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
