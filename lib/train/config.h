@@ -255,7 +255,8 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& overrides);
 // The resolved file: every key, accepted by load_config, which gives the same structs again.
 std::string to_yaml(const Config& config);
-// docs/config.md, made from the schema table.
+// docs/config.md and docs/config.schema.json, made from the schema table.
 std::string config_reference();
+std::string config_json_schema();
 
 }  // namespace lockstep
