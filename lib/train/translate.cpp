@@ -70,6 +70,7 @@ DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c, i
 }
 
 std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script) {
+  if (data.make) return data.make(rank);
   const DatasetSettings settings = dataset_settings(config, data, rank);
   auto made = data.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
   if (has_files_per_rank(data)) made->mark_per_rank();

@@ -1,5 +1,7 @@
 // The JSON schema for editors accepts and refuses what the program itself does, judged by Python's jsonschema.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -35,7 +37,7 @@ struct Files {
   std::vector<std::string> paths;
   explicit Files(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      paths.push_back((memory_folder() / ("lockstep_schema_" + std::to_string(paths.size()) + ".yaml")).string());
+      paths.push_back((memory_folder() / fmt::format("lockstep_schema_{}_{}.yaml", getpid(), paths.size())).string());
       std::ofstream(paths.back()) << text;
     }
   }
