@@ -32,6 +32,7 @@
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/loss_scaling.h"
+#include "train/memory_estimate.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/resume.h"
@@ -57,12 +58,16 @@ struct RunResult {
   bool saved = false;                      // then: it can be gone on with
 };
 
+// Asked once the data is read, on every rank; throws Error where what is still to be allocated won't fit.
+using MemoryCheck = std::function<void(const DataFacts&)>;
+
 class Trainer {
  public:
   // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
   // expanded already; all references must outlive the trainer.
   Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt);
+          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt,
+          const MemoryCheck& check_memory = {});
   ~Trainer();
 
   RunResult run();
