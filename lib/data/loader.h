@@ -25,8 +25,10 @@ class BatchLoader {
   // too (count 0). With prefetch it is called from the loader's thread, never while start() runs `prepare`.
   using NextRows = std::function<std::span<const int64_t>()>;
 
-  // dataset must outlive the loader. prefetch: see prefetch_depth.
-  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows);
+  // dataset must outlive the loader. prefetch: see prefetch_depth. allocate: makes the batches' memory.
+  using Allocate = std::function<Buffer(size_t bytes)>;
+  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows,
+              const Allocate& allocate = Buffer::host);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
