@@ -39,9 +39,10 @@ void CudaBackend::reorder(const TensorDesc& from, const void* x, const TensorDes
   cuda_reorder(context_, from, x, to, y);
 }
 
-std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec&) {
-  throw_error("device.kind cuda: conv2d is not part of this build; write device: cpu");
+std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec& spec) {
+  return cuda::make_conv2d(context_, dnn_, spec);
 }
+
 cuda::BlasLt& CudaBackend::blas() {
   if (!blas_) blas_ = std::make_unique<cuda::BlasLt>(context_);
   return *blas_;
