@@ -67,9 +67,9 @@ Product::Product(const BlasLt& blas, const ProductSpec& spec) : blas_(blas), spe
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<int32_t>(epilogue_of(spec)));
   layout(spec.a, a_);
   layout(spec.b, b_);
-  layout({spec.type, spec.a.transposed ? spec.a.columns : spec.a.rows,
-          spec.b.transposed ? spec.b.rows : spec.b.columns},
-         d_);
+  layout(
+      {spec.type, spec.a.transposed ? spec.a.columns : spec.a.rows, spec.b.transposed ? spec.b.rows : spec.b.columns},
+      d_);
   choose_algorithm();
 }
 
@@ -92,20 +92,18 @@ void Product::choose_algorithm() {
     if (status == CUBLAS_STATUS_SUCCESS) status = lt.set_preference(wanted, attribute, &value, sizeof(value));
   };
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
-  for (const auto attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+  for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     set(attribute, alignment);
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const bool asked = status == CUBLAS_STATUS_SUCCESS;
-  if (asked)
-    status = lt.heuristic(blas_.handle(), product_, a_, b_, d_, d_, wanted, 1, &found, &count);
+  if (asked) status = lt.heuristic(blas_.handle(), product_, a_, b_, d_, d_, wanted, 1, &found, &count);
   lt.destroy_preference(wanted);
   blas_.check(status, asked ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmulPreferenceSetAttribute");
   if (count == 0)
-    throw_error("cuBLASLt has no algorithm for a product of {}: {} x {} with {} x {}", name(spec_.a.type),
-                spec_.a.rows, spec_.a.columns, spec_.b.rows, spec_.b.columns);
+    throw_error("cuBLASLt has no algorithm for a product of {}: {} x {} with {} x {}", name(spec_.a.type), spec_.a.rows,
+                spec_.a.columns, spec_.b.rows, spec_.b.columns);
   algorithm_ = found.algo;
   workspace_bytes_ = found.workspaceSize;
 }
@@ -113,8 +111,9 @@ void Product::choose_algorithm() {
 void Product::run(const void* a, const void* b, const void* bias, bool accumulate, void* d, void* workspace) {
   const BlasLtFunctions& lt = blas_.functions();
   if (bias != bias_) {
-    blas_.check(lt.set_product(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&bias), sizeof(bias)),
-                "cublasLtMatmulDescSetAttribute");
+    blas_.check(
+        lt.set_product(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&bias), sizeof(bias)),
+        "cublasLtMatmulDescSetAttribute");
     bias_ = bias;
   }
   const float one = 1, beta = accumulate ? 1 : 0;

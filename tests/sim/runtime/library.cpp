@@ -2,6 +2,7 @@
 #include "backend/cuda/library.h"
 
 #include <cublasLt.h>
+#include <cudnn.h>
 
 #include <map>
 #include <string>
@@ -31,6 +32,37 @@ const std::map<std::string, void*>& functions() {
       entry("cublasLtMatmulPreferenceSetAttribute", cublasLtMatmulPreferenceSetAttribute),
       entry("cublasLtMatrixLayoutCreate", cublasLtMatrixLayoutCreate),
       entry("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy),
+      entry("cudnnConvolutionBackwardData", cudnnConvolutionBackwardData),
+      entry("cudnnConvolutionBackwardFilter", cudnnConvolutionBackwardFilter),
+      entry("cudnnConvolutionBiasActivationForward", cudnnConvolutionBiasActivationForward),
+      entry("cudnnConvolutionForward", cudnnConvolutionForward),
+      entry("cudnnCreate", cudnnCreate),
+      entry("cudnnCreateActivationDescriptor", cudnnCreateActivationDescriptor),
+      entry("cudnnCreateConvolutionDescriptor", cudnnCreateConvolutionDescriptor),
+      entry("cudnnCreateFilterDescriptor", cudnnCreateFilterDescriptor),
+      entry("cudnnCreateTensorDescriptor", cudnnCreateTensorDescriptor),
+      entry("cudnnDestroy", cudnnDestroy),
+      entry("cudnnDestroyActivationDescriptor", cudnnDestroyActivationDescriptor),
+      entry("cudnnDestroyConvolutionDescriptor", cudnnDestroyConvolutionDescriptor),
+      entry("cudnnDestroyFilterDescriptor", cudnnDestroyFilterDescriptor),
+      entry("cudnnDestroyTensorDescriptor", cudnnDestroyTensorDescriptor),
+      entry("cudnnFindConvolutionBackwardDataAlgorithmEx", cudnnFindConvolutionBackwardDataAlgorithmEx),
+      entry("cudnnFindConvolutionBackwardFilterAlgorithmEx", cudnnFindConvolutionBackwardFilterAlgorithmEx),
+      entry("cudnnFindConvolutionForwardAlgorithmEx", cudnnFindConvolutionForwardAlgorithmEx),
+      entry("cudnnGetConvolutionBackwardDataAlgorithm_v7", cudnnGetConvolutionBackwardDataAlgorithm_v7),
+      entry("cudnnGetConvolutionBackwardDataWorkspaceSize", cudnnGetConvolutionBackwardDataWorkspaceSize),
+      entry("cudnnGetConvolutionBackwardFilterAlgorithm_v7", cudnnGetConvolutionBackwardFilterAlgorithm_v7),
+      entry("cudnnGetConvolutionBackwardFilterWorkspaceSize", cudnnGetConvolutionBackwardFilterWorkspaceSize),
+      entry("cudnnGetConvolutionForwardAlgorithm_v7", cudnnGetConvolutionForwardAlgorithm_v7),
+      entry("cudnnGetConvolutionForwardWorkspaceSize", cudnnGetConvolutionForwardWorkspaceSize),
+      entry("cudnnGetErrorString", cudnnGetErrorString),
+      entry("cudnnSetActivationDescriptor", cudnnSetActivationDescriptor),
+      entry("cudnnSetConvolution2dDescriptor", cudnnSetConvolution2dDescriptor),
+      entry("cudnnSetConvolutionGroupCount", cudnnSetConvolutionGroupCount),
+      entry("cudnnSetConvolutionMathType", cudnnSetConvolutionMathType),
+      entry("cudnnSetFilter4dDescriptor", cudnnSetFilter4dDescriptor),
+      entry("cudnnSetStream", cudnnSetStream),
+      entry("cudnnSetTensor4dDescriptor", cudnnSetTensor4dDescriptor),
   };
   return table;
 }
