@@ -34,12 +34,13 @@ int64_t prefetch_depth(int64_t setting, int64_t batch_bytes) {
   return batch_bytes > kInlineBytes ? kAutoDepth : 0;
 }
 
-BatchLoader::BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows,
+BatchLoader::BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change,
                          const Allocate& allocate)
     : dataset_(dataset),
       max_rows_(max_rows),
       depth_(prefetch_depth(prefetch, batch_bytes(dataset, max_rows))),
       next_rows_(std::move(next_rows)),
+      change_(std::move(change)),
       slots_(static_cast<size_t>(depth_) + 1) {
   const bool labels = dataset.target_kind() == TargetKind::labels;
   const auto rows = static_cast<size_t>(max_rows);
@@ -74,6 +75,7 @@ void BatchLoader::fill(Slot& slot) {
   slot.batch.rows = slot.rows;
   slot.batch.count = static_cast<int64_t>(rows.size());
   dataset_.read(slot.rows, slot.batch);
+  if (change_) change_(slot.batch);
 }
 
 void BatchLoader::start(int64_t batches, const std::function<void()>& prepare) {

@@ -124,7 +124,10 @@ void Trainer::begin_epoch(int64_t epoch, int64_t position) {
   step_in_epoch_ = -1;
   last_log_ = Clock::now();
   samples_since_log_ = 0;
-  loader_->start(epoch_plan_.micro_steps() * ranks_.held, [this] { order_->set_epoch(epoch_, own_position()); });
+  loader_->start(epoch_plan_.micro_steps() * ranks_.held, [this] {
+    order_->set_epoch(epoch_, own_position());
+    if (augmentation_) augmentation_->set_epoch(epoch_);
+  });
 }
 
 // At a place where no sums are under way. All ranks ask equally often.

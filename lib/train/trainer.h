@@ -12,6 +12,7 @@
 #include "comm/communicator.h"
 #include "core/fault.h"
 #include "core/rng.h"
+#include "data/augmentation.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -104,6 +105,7 @@ class Trainer {
   void build_network();
   void load_initial_weights();
   void build_on_parameters();
+  void make_loader();
   // trainer.cpp: the loop.
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
@@ -186,6 +188,7 @@ class Trainer {
   std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
+  std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<BatchLoader> loader_;
   int64_t batches_ordered_ = 0;  // by the loader, in its thread

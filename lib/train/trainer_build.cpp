@@ -121,16 +121,8 @@ void Trainer::build_on_parameters() {
   if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
-  const auto rows = static_cast<size_t>(batch_size_), width = static_cast<size_t>(train_data_->target_width());
-  const bool labels = train_data_->target_kind() == TargetKind::labels;
-  feed_ = backend_.make_feed(rows * static_cast<size_t>(train_data_->sample_shape().numel()) * sizeof(float),
-                             rows * (labels ? sizeof(int64_t) : width * sizeof(float)));
-  const auto next_rows = [this] {
-    fault_.at_loader(batches_ordered_++);
-    return order_->next();
-  };
-  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, next_rows,
-                                          [this](size_t bytes) { return feed_->allocate(bytes); });
+  augmentation_ = make_augmentation(config_, *train_data_, communicator_.rank());
+  make_loader();
   if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
@@ -151,6 +143,22 @@ void Trainer::build_on_parameters() {
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+}
+
+// Batches lie where the device can fetch them.
+void Trainer::make_loader() {
+  const auto rows = static_cast<size_t>(batch_size_), width = static_cast<size_t>(train_data_->target_width());
+  const bool labels = train_data_->target_kind() == TargetKind::labels;
+  feed_ = backend_.make_feed(rows * static_cast<size_t>(train_data_->sample_shape().numel()) * sizeof(float),
+                             rows * (labels ? sizeof(int64_t) : width * sizeof(float)));
+  const auto next_rows = [this] {
+    fault_.at_loader(batches_ordered_++);
+    return order_->next();
+  };
+  BatchLoader::Change change;
+  if (augmentation_) change = [this](const Batch& batch) { augmentation_->apply(batch); };
+  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, next_rows, change,
+                                          [this](size_t bytes) { return feed_->allocate(bytes); });
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_backend.h"
 
 #include "backend/cuda/cuda_feed.h"
+#include "backend/cuda/cuda_plans.h"
 #include "backend/cuda/linear.h"
 #include "backend/cuda/loss.h"
 #include "backend/cuda/pointwise.h"
@@ -38,25 +39,26 @@ void CudaBackend::reorder(const TensorDesc& from, const void* x, const TensorDes
   cuda_reorder(context_, from, x, to, y);
 }
 
-std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec&) {
-  throw_error("device.kind cuda: conv2d is not part of this build; write device: cpu");
+std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec& spec) {
+  return cuda::make_conv2d(context_, dnn_, spec);
 }
+
 cuda::BlasLt& CudaBackend::blas() {
   if (!blas_) blas_ = std::make_unique<cuda::BlasLt>(context_);
   return *blas_;
 }
 std::unique_ptr<LinearPlan> CudaBackend::plan_linear(const LinearSpec& spec) { return make_cuda_linear(blas(), spec); }
-std::unique_ptr<Pool2dPlan> CudaBackend::plan_pool2d(const Pool2dSpec&) {
-  throw_error("device.kind cuda: pooling is not part of this build; write device: cpu");
+std::unique_ptr<Pool2dPlan> CudaBackend::plan_pool2d(const Pool2dSpec& spec) {
+  return cuda::make_pool2d(context_, spec);
 }
-std::unique_ptr<BatchNormPlan> CudaBackend::plan_batch_norm(const BatchNormSpec&) {
-  throw_error("device.kind cuda: batch_norm is not part of this build; write device: cpu");
+std::unique_ptr<BatchNormPlan> CudaBackend::plan_batch_norm(const BatchNormSpec& spec) {
+  return cuda::make_batch_norm(context_, spec);
 }
-std::unique_ptr<LayerNormPlan> CudaBackend::plan_layer_norm(const LayerNormSpec&) {
-  throw_error("device.kind cuda: layer_norm is not part of this build; write device: cpu");
+std::unique_ptr<LayerNormPlan> CudaBackend::plan_layer_norm(const LayerNormSpec& spec) {
+  return cuda::make_layer_norm(context_, spec);
 }
-std::unique_ptr<GroupNormPlan> CudaBackend::plan_group_norm(const GroupNormSpec&) {
-  throw_error("device.kind cuda: group_norm is not part of this build; write device: cpu");
+std::unique_ptr<GroupNormPlan> CudaBackend::plan_group_norm(const GroupNormSpec& spec) {
+  return cuda::make_group_norm(context_, spec);
 }
 std::unique_ptr<ActivationPlan> CudaBackend::plan_activation(const ActivationSpec& spec) {
   return make_cuda_activation(context_, spec);

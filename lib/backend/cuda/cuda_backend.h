@@ -6,6 +6,7 @@
 #include "backend/cuda/blas_lt.h"
 #include "backend/cuda/context.h"
 #include "backend/cuda/cuda_memory.h"
+#include "backend/cuda/dnn.h"
 #include "backend/cuda/optimizer_ops.h"
 
 namespace lockstep {
@@ -47,6 +48,7 @@ class CudaBackend final : public Backend {
 
   cuda::Context context_;
   std::unique_ptr<cuda::BlasLt> blas_;  // once there is a linear layer
+  cuda::Dnn dnn_{context_};
   CudaMemory memory_;
   CudaOptimizerOps optimizer_ops_;
 };

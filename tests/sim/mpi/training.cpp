@@ -98,6 +98,39 @@ TEST_CASE("training on GPUs has the same bits under every order of the streams")
   }
 }
 
+// Deleted on one rank, another one in each run; seeds until its absence shows.
+TEST_CASE("a deleted event wait in a training is caught") {
+  const MpiEnvironment env;
+  const SharedFolder folder(env);
+  const Overrides overrides = {"device.kind=cuda",   "train.accumulate=4",           "train.batch_size=2",
+                               "train.max_steps=3",  "distributed.first_bucket_mb=0", "distributed.bucket_mb=0",
+                               "train.replica_check=1", "distributed.timeout=10"};
+  const auto digest_of = [&](uint64_t seed, int ignored) -> std::string {
+    sim::reset({.seed = seed});
+    if (env.rank() == env.size() - 1 && ignored >= 0) sim::ignore_call("cudaStreamWaitEvent", ignored);
+    try {
+      return GpuRun(env, kMlp, overrides, folder / "run").digest;
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  };
+  const std::string expected = digest_of(1, -1);
+  int waits = sim::calls()["cudaStreamWaitEvent"];
+  MPI_Bcast(&waits, 1, MPI_INT, 0, env.world());
+  REQUIRE(waits > 20);
+  int tried = 0, caught = 0;
+  for (int wait = waits / 3; wait < waits; wait += 5, ++tried) {
+    int wrong = 0;
+    for (uint64_t seed = 1; seed <= 6 && wrong == 0; ++seed) {
+      wrong = digest_of(seed, wait) == expected ? 0 : 1;
+      MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, env.world());
+    }
+    caught += wrong;
+  }
+  CAPTURE(tried);
+  CHECK(2 * caught >= tried);  // a wait for what is long done cannot be missed
+}
+
 TEST_CASE("training on GPUs goes on from a checkpoint to the same bits") {
   const MpiEnvironment env;
   const SharedFolder folder(env);
