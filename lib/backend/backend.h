@@ -38,7 +38,7 @@ class Backend {
   Buffer allocate(size_t bytes) const { return memory().allocate(bytes); }  // zeroed
   // For batches of at most so many bytes of inputs and of targets.
   virtual std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) = 0;
-  virtual void synchronize() {}                       // returns when all is done that was asked for
+  virtual void synchronize() {}                     // returns when all is done that was asked for
   virtual cuda::Context* gpu() { return nullptr; }  // what it computes on; null: no GPU
 
   // How layers whose activations have this type are computed here, for the start of a run.

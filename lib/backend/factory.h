@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// kind: auto | cpu | cuda. auto is the CPU; who prefers a GPU has looked for one (train/resources.h). gpu: this rank's, an index among
-// those that CUDA shows it (comm/gpu_placement.h), for cuda. Throws Error for another kind, or for cuda where it is
-// missing.
+// kind: auto | cpu | cuda. auto is the CPU; who prefers a GPU has looked for one (train/resources.h). gpu: this rank's,
+// an index among those that CUDA shows it (comm/gpu_placement.h), for cuda. Throws Error for another kind, or for cuda
+// where it is missing.
 std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu, int gpu = -1);
 
 // A loss of numbers in host memory, whatever computed them: rows one by one, as evaluation wants them.

@@ -4,13 +4,8 @@
 
 namespace lockstep {
 
-WeightAverage::WeightAverage(double decay, std::span<float> weights, const OptimizerOps& ops,
-                             const Memory& memory)
-    : decay_(decay),
-      weights_(weights),
-      ops_(ops),
-      memory_(memory),
-      average_(memory.allocate(weights.size_bytes())) {
+WeightAverage::WeightAverage(double decay, std::span<float> weights, const OptimizerOps& ops, const Memory& memory)
+    : decay_(decay), weights_(weights), ops_(ops), memory_(memory), average_(memory.allocate(weights.size_bytes())) {
   if (!(decay >= 0 && decay < 1)) throw_error("train.ema: expected a number in [0, 1), found {}", decay);
   restart();
 }

@@ -57,7 +57,7 @@ class Evaluator {
   Network& network_;
   Backend& backend_;
   Communicator& communicator_;
-  std::unique_ptr<LossPlan> loss_;            // of one sample: sums of several would depend on which came together
+  std::unique_ptr<LossPlan> loss_;  // of one sample: sums of several would depend on which came together
   std::unique_ptr<Feed> feed_;
   std::vector<std::vector<int64_t>> shards_;  // of this rank
   int64_t batch_;

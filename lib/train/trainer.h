@@ -93,7 +93,7 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
-  struct StepStart {  // what earlier micro-steps of a step change and its abandonment puts back
+  struct StepStart {    // what earlier micro-steps of a step change and its abandonment puts back
     Buffer statistics;  // in the backend's memory
     std::vector<int64_t> samples;
     std::optional<Generator> generator;  // none: there is only one micro-step

@@ -111,8 +111,8 @@ void Trainer::build_on_parameters() {
     synchronizer_->observe(noise_scale_.get());
   }
   if (config_.train.ema)
-    average_ = std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(),
-                                               backend_.optimizer_ops(), backend_.memory());
+    average_ = std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops(),
+                                               backend_.memory());
   probes_ = make_probes(config_.log.watch, network_->store());
 
   // Every rank draws from its own samples (per_rank data), or from its share of the common list.

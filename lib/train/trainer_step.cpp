@@ -1,5 +1,5 @@
-// One optimizer step: a window of micro-steps for each virtual rank of this rank, then the update. On a GPU all of it is
-// queued; the host waits where it needs a number, which is once a step for the loss.
+// One optimizer step: a window of micro-steps for each virtual rank of this rank, then the update. On a GPU all of it
+// is queued; the host waits where it needs a number, which is once a step for the loss.
 #include <algorithm>
 #include <utility>
 

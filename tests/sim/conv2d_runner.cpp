@@ -91,7 +91,9 @@ Conv2dResult run_on_gpu(GpuArrays& gpu, Conv2dPlan& plan, const Conv2dSpec& spec
   void *y = gpu.make(out.bytes()), *dx = gpu.make(spec.input.bytes());
   const float *w = gpu.put(d.stored_w), *b = gpu.put(d.b);
   float *dw = gpu.floats(d.stored_w.size()), *db = gpu.floats(d.b.size());
-  const auto workspace = [&] { return gpu.make(plan.workspace_bytes()); };
+  const auto workspace = [&] {
+    return static_cast<std::byte*>(gpu.make(plan.workspace_bytes() + 64)) + 64;
+  };  // as of an arena
   plan.take_weights(w, workspace());
   plan.forward(x, w, b, y, workspace());
   Conv2dResult r{.y = canonical(out, gpu.get_bytes(y, out.bytes())), .dx = {}, .dw = {}, .db = {}};

@@ -58,7 +58,9 @@ TEST_CASE("plans read every batch that was uploaded whatever the order of the st
   CHECK(sim::last_misuse() == "");
 }
 
-TEST_CASE("a batch whose memory is reused before its copy ends is caught") { CHECK(wrong_runs({.reuse_host = true}) > 0); }
+TEST_CASE("a batch whose memory is reused before its copy ends is caught") {
+  CHECK(wrong_runs({.reuse_host = true}) > 0);
+}
 
 TEST_CASE("a deleted wait between a batch's upload and its use is caught") {
   // Two waits a batch: of the copy for the place, of the computation for the copy.

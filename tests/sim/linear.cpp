@@ -162,11 +162,10 @@ TEST_CASE("a linear layer that does not fit is refused") {
   CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 6, 2, 2}, 4}, .out_features = 2}), Error);
   CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 3}}, .out_features = 2, .activation = Activation::gelu}), Error);
   const auto blocked = gpu.plan_linear({.input = {Shape{4, 8, 2, 2}, 8}, .out_features = 2});
-  CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 32}},
-                                   .out_features = 2,
-                                   .stored = true,
-                                   .weight_format = blocked->weight_format()}),
-                  Error);
+  CHECK_THROWS_AS(
+      gpu.plan_linear(
+          {.input = {Shape{4, 32}}, .out_features = 2, .stored = true, .weight_format = blocked->weight_format()}),
+      Error);
 }
 
 TEST_CASE("what cuBLASLt would not take is refused by the simulated one") {
@@ -190,8 +189,7 @@ TEST_CASE("what cuBLASLt would not take is refused by the simulated one") {
   CHECK(misuse_of(b.data(), nullptr, workspace.data()) == "cublasLtMatmul: the bias is no device memory");
   CHECK(misuse_of(b.data(), bias.data(), nullptr) ==
         "cublasLtMatmul: the workspace is no device memory, or not aligned");
-  CHECK(misuse_of(d.data(), bias.data(), workspace.data()) ==
-        "cublasLtMatmul: a matrix that is not in device memory");
+  CHECK(misuse_of(d.data(), bias.data(), workspace.data()) == "cublasLtMatmul: a matrix that is not in device memory");
   CHECK(misuse_of(b.as<float>().data() + 1, bias.data(), workspace.data()) ==
         "cublasLtMatmul: a matrix that is not in device memory");
   CHECK_NOTHROW(product.run(a.data(), b.data(), bias.data(), false, d.data(), workspace.data()));

@@ -9,27 +9,19 @@ namespace lockstep::cuda {
 namespace {
 
 template <class T>
-struct Parts {
-  size_t rows, columns;
+struct Column {
+  size_t columns;
   const T* dy;
-  double* parts;
-  constexpr void operator()(size_t i) const {
-    double sum = 0;
-    for (size_t row = i / columns; row < rows; row += bias_sum_parts)
-      sum += static_cast<double>(widen(dy[row * columns + i % columns]));
-    parts[i] = sum;
-  }
+  static constexpr double identity() { return 0; }
+  static constexpr double combine(double a, double b) { return a + b; }
+  constexpr double operator()(size_t row, size_t c) const { return static_cast<double>(widen(dy[row * columns + c])); }
 };
 
 struct Total {
-  size_t columns;
-  const double* parts;
   bool accumulate;
   float* db;
-  constexpr void operator()(size_t c) const {
-    double sum = 0;
-    for (size_t part = 0; part < bias_sum_parts; ++part) sum += parts[part * columns + c];
-    db[c] = accumulate ? db[c] + static_cast<float>(sum) : static_cast<float>(sum);
+  constexpr void operator()(size_t c, double sum) const {
+    db[c] = (accumulate ? db[c] : 0.0F) + static_cast<float>(sum);
   }
 };
 
@@ -37,13 +29,11 @@ struct Total {
 
 void bias_sums(const Context& context, DType type, size_t rows, size_t columns, const void* dy, bool accumulate,
                float* db, void* parts) {
-  const cudaStream_t stream = context.compute().get();
-  auto* sums = static_cast<double*>(parts);
   by_type(type, [&](auto* null) {
     using T = std::remove_pointer_t<decltype(null)>;
-    launch(stream, bias_sum_parts * columns, Parts<T>{rows, columns, static_cast<const T*>(dy), sums});
+    launch_columns(context.compute().get(), column_shape(rows, columns, false),
+                   Column<T>{columns, static_cast<const T*>(dy)}, static_cast<double*>(parts), Total{accumulate, db});
   });
-  launch(stream, columns, Total{columns, sums, accumulate, db});
 }
 
 }  // namespace lockstep::cuda

@@ -4,15 +4,17 @@
 #include <cstddef>
 
 #include "backend/cuda/context.h"
+#include "backend/cuda/reduction_shape.h"
 #include "core/shape.h"
 
 namespace lockstep::cuda {
 
-constexpr size_t bias_sum_parts = 32;  // of each sum: rows p, p + 32, ... are added first
+constexpr size_t bias_sums_bytes(size_t rows, size_t columns) {
+  return column_shape(rows, columns, false).parts() * sizeof(double);
+}
 
-constexpr size_t bias_sums_bytes(size_t columns) { return bias_sum_parts * columns * sizeof(double); }
-
-// db[c] = the sum of dy[row][c] (accumulate: is added to). parts: bias_sums_bytes(columns). On the compute stream.
+// db[c] = the sum of dy[row][c] (accumulate: is added to). parts: bias_sums_bytes(rows, columns). On the compute
+// stream.
 void bias_sums(const Context& context, DType type, size_t rows, size_t columns, const void* dy, bool accumulate,
                float* db, void* parts);
 

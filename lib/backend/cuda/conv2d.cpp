@@ -1,6 +1,7 @@
 // Conv2dPlan by cuDNN, channels last. The output is; an input that is not is copied. 16-bit plans keep a rounded copy
 // of the fp32 weights, and add cuDNN's 16-bit weight gradients into fp32.
 #include <algorithm>
+#include <cstdint>
 
 #include "backend/conv2d_geometry.h"
 #include "backend/cuda/bias_sums.h"
@@ -62,7 +63,7 @@ class CudnnConv2d final : public Conv2dPlan {
 
   TensorDesc output() const override { return output_; }
   WeightFormatPtr weight_format() const override { return format_; }
-  size_t workspace_bytes() const override { return end_; }
+  size_t workspace_bytes() const override { return kAlignment + end_; }
 
   void take_weights(const float* w, void*) override {
     if (copied_) copy_weights(stream(), filter_, w, type(), weights_.data());
@@ -70,15 +71,15 @@ class CudnnConv2d final : public Conv2dPlan {
 
   void forward(const void* x, const float* w, const float* b, void* y, void* workspace) override {
     const void* read = last(x, workspace);
-    if (passes_.fused()) return passes_.forward(read, weights(w), bias(b, workspace), y, workspace);
-    passes_.forward_plain(read, weights(w), y, workspace);
+    if (passes_.fused()) return passes_.forward(read, weights(w), bias(b, workspace), y, at(workspace, 0));
+    passes_.forward_plain(read, weights(w), y, at(workspace, 0));
     const bool relu = spec_.activation == Activation::relu;
     if (relu || b != nullptr) add_bias(stream(), type(), pixels(), channels(), b, relu, y);
   }
 
   void backward_data(const void* dy, const float* w, void* dx, void* workspace) override {
     void* written = reordered_ ? at(workspace, x_at_) : dx;
-    passes_.backward_data(weights(w), dy, written, workspace);
+    passes_.backward_data(weights(w), dy, written, at(workspace, 0));
     if (reordered_) cuda_reorder(context_, channels_last(spec_.input), written, spec_.input, dx);
   }
 
@@ -87,21 +88,24 @@ class CudnnConv2d final : public Conv2dPlan {
     if (db != nullptr) bias_sums(context_, type(), pixels(), channels(), dy, accumulate, db, at(workspace, sums_at_));
     if (dw == nullptr) return;
     const void* read = last(x, workspace);
-    if (!copied_) return passes_.backward_weights(read, dy, dw, accumulate, workspace);
+    if (!copied_) return passes_.backward_weights(read, dy, dw, accumulate, at(workspace, 0));
     void* gradient = at(workspace, gradient_at_);
-    passes_.backward_weights(read, dy, gradient, false, workspace);
+    passes_.backward_weights(read, dy, gradient, false, at(workspace, 0));
     take_gradient(stream(), filter_, type(), gradient, accumulate, dw);
   }
 
  private:
   static constexpr size_t kAlignment = 256;
-  // Workspace: cuDNN's, and behind it what is taken here.
+  // Workspace, from an aligned address on: cuDNN's, and behind it what is taken here.
   void take(size_t& place, size_t bytes) {
     if (end_ == 0) end_ = align_up(passes_.workspace_bytes(), kAlignment);
     place = end_;
     end_ += align_up(bytes, kAlignment);
   }
-  static void* at(void* workspace, size_t place) { return static_cast<std::byte*>(workspace) + place; }
+  static void* at(void* workspace, size_t place) {
+    const auto address = reinterpret_cast<uintptr_t>(workspace);
+    return static_cast<std::byte*>(workspace) + (align_up(address, kAlignment) - address) + place;
+  }
 
   DType type() const { return spec_.input.dtype; }
   size_t channels() const { return static_cast<size_t>(spec_.out_channels); }

@@ -51,7 +51,7 @@ class CudaLinear final : public LinearPlan {
   WeightFormatPtr weight_format() const override { return format_; }
   // What a product wants, from an aligned address, then parts of the bias gradient.
   size_t workspace_bytes() const override {
-    return cuda::Product::workspace_alignment + product_bytes() + cuda::bias_sums_bytes(out_);
+    return cuda::Product::workspace_alignment + product_bytes() + cuda::bias_sums_bytes(rows(), out_);
   }
 
   void take_weights(const float* w, void* /*workspace*/) override {
@@ -74,12 +74,12 @@ class CudaLinear final : public LinearPlan {
     std::byte* scratch = aligned(workspace);
     if (dw != nullptr) backward_weights_->run(x, dy, nullptr, accumulate, dw, scratch);
     if (db != nullptr)
-      cuda::bias_sums(context_, output_.dtype, static_cast<size_t>(output_.shape[0]), out_, dy, accumulate, db,
-                      scratch + product_bytes());
+      cuda::bias_sums(context_, output_.dtype, rows(), out_, dy, accumulate, db, scratch + product_bytes());
   }
 
  private:
   const void* weights(const float* w) const { return weights_.bytes() != 0 ? weights_.data() : w; }
+  size_t rows() const { return static_cast<size_t>(output_.shape[0]); }
   size_t product_bytes() const {
     size_t most = forward_->workspace_bytes();
     if (backward_data_) most = std::max(most, backward_data_->workspace_bytes());

@@ -118,10 +118,10 @@ void cuda_reorder(const cuda::Context& context, const TensorDesc& from, const vo
   by_types(from.dtype, to.dtype, [&](auto* in, auto* out) {
     using From = std::remove_pointer_t<decltype(in)>;
     using To = std::remove_pointer_t<decltype(out)>;
-    cuda::launch(context.compute().get(), count,
-                 Reorder<From, To>{channels, spatial, static_cast<size_t>(from.channel_block),
-                                   static_cast<size_t>(to.channel_block), static_cast<const From*>(x),
-                                   static_cast<To*>(y)});
+    cuda::launch(
+        context.compute().get(), count,
+        Reorder<From, To>{channels, spatial, static_cast<size_t>(from.channel_block),
+                          static_cast<size_t>(to.channel_block), static_cast<const From*>(x), static_cast<To*>(y)});
   });
 }
 

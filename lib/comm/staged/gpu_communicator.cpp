@@ -39,7 +39,8 @@ std::unique_ptr<Communicator> make_gpu_communicator(std::string_view kind, const
   if (kind == "nccl" && !shared.empty())
     throw PoliteError("distributed.backend nccl: " + shared + ", which NCCL refuses; write distributed.backend: auto");
   if (kind == "nccl" && !host_sums.empty())
-    throw PoliteError("distributed.backend nccl: " + host_sums + ", which NCCL does not; write distributed.backend: auto");
+    throw PoliteError("distributed.backend nccl: " + host_sums +
+                      ", which NCCL does not; write distributed.backend: auto");
   if (kind == "nccl" || (kind == "auto" && built && shared.empty() && host_sums.empty())) {
     why = kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own";
     return make_nccl_communicator(environment, context, timeout_seconds);

@@ -57,7 +57,8 @@ TEST_CASE("training on GPUs follows the CPU in windows and with uneven shards") 
 TEST_CASE("training on GPUs follows the CPU with what else a step may hold") {
   compare(kMlp, {"train.ema=0.9", "eval.every=3 steps", "train.clip_norm=0.5"});
   compare(kMlp, {"train.clip_value=0.01", "train.on_nonfinite=skip", "train.replica_check=2"});
-  compare(kMlp, {"log.noise_scale=true", "log.per_rank=true", "log.watch=[\"gradient:0.weight[0,0]\",\"checksum:0.bias\"]"});
+  compare(kMlp,
+          {"log.noise_scale=true", "log.per_rank=true", "log.watch=[\"gradient:0.weight[0,0]\",\"checksum:0.bias\"]"});
   compare(kMlp, {"train.class_weights=[1,2,0.5]"});
   compare(kMlp, {"train.class_weights=[1,2,0.5]", "distributed.average=ranks"});
   compare(kMlp, {"train.reduction=sum", "optimizer.lr=0.01"});
@@ -156,7 +157,9 @@ TEST_CASE("a checkpoint of the CPU goes on on GPUs and back") {
   const MpiEnvironment env;
   const SharedFolder folder(env);
   sim::reset({});
-  const auto start = [&](const std::string& name) { return fmt::format("{}/checkpoints/step-000000004", folder / name); };
+  const auto start = [&](const std::string& name) {
+    return fmt::format("{}/checkpoints/step-000000004", folder / name);
+  };
   const Overrides save = {"checkpoint.every=4 steps", "checkpoint.keep=1000", "optimizer.kind=adam",
                           "optimizer.lr=0.01"};
   const GpuRun cpu(env, kMlp, with(save, {"device.kind=cpu"}), folder / "cpu");

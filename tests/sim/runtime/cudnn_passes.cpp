@@ -43,6 +43,8 @@ cudnnStatus_t check(const Call& call, const Convolution& v, const AlgorithmFacts
     return wrong(function, "the workspace is not in device memory");
   if (!memory.holds(call.x, v.x_bytes()) || !memory.holds(call.w, v.w_bytes()) || !memory.holds(call.y, v.y_bytes()))
     return wrong(function, "an array that is not in device memory");
+  if (call.workspace_bytes > 0 && reinterpret_cast<uintptr_t>(call.workspace) % 256 != 0)
+    return wrong(function, "a workspace that is not aligned", CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
   for (const void* array : {call.x, call.w, call.y})
     if (reinterpret_cast<uintptr_t>(array) % 16 != 0)
       return wrong(function, "an array that is not aligned to 16 bytes", CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
