@@ -94,16 +94,16 @@ TEST_CASE("convolutional networks on GPUs have the same bits in every run and af
   const MpiEnvironment env;
   const SharedFolder folder(env);
   for (const std::string* yaml : {&kConvNet, &kResidual}) {
-    const Overrides overrides = {"device.kind=cuda", "distributed.batch_norm=average", "checkpoint.every=2 steps",
-                                 "checkpoint.keep=1000", "train.epochs=2", "distributed.bucket_mb=0"};
+    const Overrides overrides = {"device.kind=cuda",         "distributed.batch_norm=average",
+                                 "checkpoint.every=2 steps", "checkpoint.keep=1000",
+                                 "train.epochs=2",           "distributed.bucket_mb=0"};
     sim::reset({.seed = 3});
     const GpuRun whole(env, *yaml, overrides, folder / "whole");
     sim::reset({.seed = 4});
     Overrides rest = overrides;
     rest.emplace_back("checkpoint.every=never");
     const GpuRun again(env, *yaml, rest, folder / "again");
-    const GpuRun resumed(env, *yaml, rest, folder / "resumed",
-                         {.from = folder / "whole/checkpoints/step-000000002"});
+    const GpuRun resumed(env, *yaml, rest, folder / "resumed", {.from = folder / "whole/checkpoints/step-000000002"});
     CHECK(again.digest == whole.digest);
     CHECK(resumed.digest == whole.digest);
   }
