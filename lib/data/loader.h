@@ -27,8 +27,10 @@ class BatchLoader {
   // Changes a batch after it was read, where it was read: in the loader's thread.
   using Change = std::function<void(const Batch&)>;
 
-  // dataset must outlive the loader. prefetch: see prefetch_depth.
-  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change = {});
+  // dataset must outlive the loader. prefetch: see prefetch_depth. allocate: makes the batches' memory.
+  using Allocate = std::function<Buffer(size_t bytes)>;
+  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change = {},
+              const Allocate& allocate = Buffer::host);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;

@@ -174,7 +174,7 @@ const Schema& device_schema() {
     Schema made = make<S>(
         "The device of each rank.",
         {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}),
-             "auto: the CPU, as long as layers are missing on the GPU; cuda: each rank takes a GPU of its node."),
+             "auto: GPUs where every rank has one of its own, else the CPU; cuda: each rank takes a GPU of its node."),
          key("oversubscribe", &S::oversubscribe, anything(),
              "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),

@@ -90,6 +90,7 @@ class Trainer {
     int64_t count;
     Graph* graph;
     std::unique_ptr<LossPlan> loss;
+    bool used = false;  // in this window: its loss has sums to take
   };
 
   struct Piece {             // a virtual rank that this rank stands for
@@ -97,8 +98,8 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
-  struct StepStart {  // what earlier micro-steps of a step change and its abandonment puts back
-    std::vector<float> statistics;
+  struct StepStart {    // what earlier micro-steps of a step change and its abandonment puts back
+    Buffer statistics;  // in the backend's memory
     std::vector<int64_t> samples;
     std::optional<Generator> generator;  // none: there is only one micro-step
   };
@@ -109,6 +110,7 @@ class Trainer {
   void build_network();
   void load_initial_weights();
   void build_on_parameters();
+  void make_loader();
   // trainer.cpp: the loop.
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
@@ -124,7 +126,11 @@ class Trainer {
   void go_back_to_step_start();
   bool window(int64_t piece, int64_t step_in_epoch);
   void empty_micro_step(bool accumulate);
-  LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
+  const Batch& next_batch();
+  TensorView target_of(const Batch& batch) const;
+  void take_losses(LossSums& window);
+  void divide_by_own_weight(Bound& bound, int64_t piece);
+  void micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
@@ -148,8 +154,8 @@ class Trainer {
   void check_space() const;
   void tell_failed_checkpoints();
   Snapshot snapshot();
-  using MakeCopy = std::function<Copy(std::span<const float>)>;
-  void add_tensors(Snapshot& snapshot, std::span<const float> buffers, const MakeCopy& copy) const;
+  using MakeCopy = std::function<Copy(std::span<const float>)>;  // of the backend's memory
+  void add_tensors(Snapshot& snapshot, const Copy& buffers, const MakeCopy& copy) const;
   State replicated_state() const;
   void add_state_of_pieces(State& state);
   void add_statistics_of_pieces(Snapshot& snapshot);
@@ -188,6 +194,7 @@ class Trainer {
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
   std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
+  std::unique_ptr<Feed> feed_;
   std::unique_ptr<BatchLoader> loader_;
   int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
