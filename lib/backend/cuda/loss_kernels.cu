@@ -96,13 +96,12 @@ struct CrossEntropy : AddSums {
   }
 };
 
-struct AddSums {
+struct AddToTotal {
   const Sums* sums;
   bool more;
   Sums* total;
   constexpr void operator()(size_t) const {
-    const Sums &a = *total, &b = *sums;
-    *total = more ? Sums{a.loss + b.loss, a.weight + b.weight, a.bad_row < b.bad_row ? a.bad_row : b.bad_row} : b;
+    *total = more ? AddSums::combine(*total, *sums) : *sums;
   }
 };
 
@@ -125,7 +124,7 @@ void cross_entropy(cudaStream_t stream, const Logits& logits, Sums* parts) {
 }
 
 void add_sums(cudaStream_t stream, const Sums* sums, bool more, Sums* total) {
-  launch(stream, 1, AddSums{sums, more, total});
+  launch(stream, 1, AddToTotal{sums, more, total});
 }
 
 }  // namespace lockstep::cuda
