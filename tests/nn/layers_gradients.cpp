@@ -7,8 +7,8 @@
 #include "support/finite_difference.h"
 #include "support/golden.h"
 #include "support/layer_harness.h"
-#include "support/test_backend.h"
 #include "support/oracle.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -59,8 +59,8 @@ std::vector<double> TrainingRun::probe(const std::string& text, const std::strin
   return values;
 }
 
-TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides,
-                  double limit_seconds, const std::string& program) {
+TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides, double limit_seconds,
+                  const std::string& program) {
   const auto directory = fresh_directory();
   const auto path = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / config;
   std::vector<std::string> command{program, "train", path.string(), "--set", "run.dir=" + directory.string()};

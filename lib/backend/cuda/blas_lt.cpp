@@ -51,34 +51,37 @@ void BlasLt::check(cublasStatus_t status, const char* call) const {
   if (status != CUBLAS_STATUS_SUCCESS) throw_error("{} failed: {}", call, functions_.status_text(status));
 }
 
-Product::Product(const BlasLt& blas, const ProductSpec& spec) : blas_(blas), spec_(spec) {
-  const BlasLtFunctions& lt = blas.functions();
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, int32_t value) {
-    blas_.check(lt.set_product(product_, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
-  };
-  const auto layout = [&](const Matrix& matrix, cublasLtMatrixLayout_t& made) {
-    const auto rows = static_cast<uint64_t>(matrix.rows), columns = static_cast<uint64_t>(matrix.columns);
-    blas_.check(lt.create_layout(&made, type_of(matrix.type), rows, columns, matrix.rows),
-                "cublasLtMatrixLayoutCreate");
-  };
-  blas.check(lt.create_product(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
-  set(CUBLASLT_MATMUL_DESC_TRANSA, spec.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, spec.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<int32_t>(epilogue_of(spec)));
-  layout(spec.a, a_);
-  layout(spec.b, b_);
-  layout(
-      {spec.type, spec.a.transposed ? spec.a.columns : spec.a.rows, spec.b.transposed ? spec.b.rows : spec.b.columns},
-      d_);
+Product::Product(const BlasLt& blas, const ProductSpec& spec)
+    : blas_(blas),
+      spec_(spec),
+      product_(describe()),
+      a_(layout(spec.a)),
+      b_(layout(spec.b)),
+      d_(layout({spec.type, spec.a.transposed ? spec.a.columns : spec.a.rows,
+                 spec.b.transposed ? spec.b.rows : spec.b.columns})) {
   choose_algorithm();
 }
 
-Product::~Product() {
+Product::Description Product::describe() const {
   const BlasLtFunctions& lt = blas_.functions();
-  for (cublasLtMatrixLayout_t layout : {a_, b_, d_}) {
-    if (layout != nullptr) lt.destroy_layout(layout);
-  }
-  if (product_ != nullptr) lt.destroy_product(product_);
+  cublasLtMatmulDesc_t made = nullptr;
+  blas_.check(lt.create_product(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  Description product(made, lt.destroy_product);
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, int32_t value) {
+    blas_.check(lt.set_product(made, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, spec_.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, spec_.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<int32_t>(epilogue_of(spec_)));
+  return product;
+}
+
+Product::Layout Product::layout(const Matrix& matrix) const {
+  const BlasLtFunctions& lt = blas_.functions();
+  const auto rows = static_cast<uint64_t>(matrix.rows), columns = static_cast<uint64_t>(matrix.columns);
+  cublasLtMatrixLayout_t made = nullptr;
+  blas_.check(lt.create_layout(&made, type_of(matrix.type), rows, columns, matrix.rows), "cublasLtMatrixLayoutCreate");
+  return {made, lt.destroy_layout};
 }
 
 void Product::choose_algorithm() {
@@ -98,7 +101,9 @@ void Product::choose_algorithm() {
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const bool asked = status == CUBLAS_STATUS_SUCCESS;
-  if (asked) status = lt.heuristic(blas_.handle(), product_, a_, b_, d_, d_, wanted, 1, &found, &count);
+  if (asked)
+    status =
+        lt.heuristic(blas_.handle(), product_.get(), a_.get(), b_.get(), d_.get(), d_.get(), wanted, 1, &found, &count);
   lt.destroy_preference(wanted);
   blas_.check(status, asked ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmulPreferenceSetAttribute");
   if (count == 0)
@@ -111,14 +116,14 @@ void Product::choose_algorithm() {
 void Product::run(const void* a, const void* b, const void* bias, bool accumulate, void* d, void* workspace) {
   const BlasLtFunctions& lt = blas_.functions();
   if (bias != bias_) {
-    blas_.check(
-        lt.set_product(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&bias), sizeof(bias)),
-        "cublasLtMatmulDescSetAttribute");
+    blas_.check(lt.set_product(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&bias),
+                               sizeof(bias)),
+                "cublasLtMatmulDescSetAttribute");
     bias_ = bias;
   }
   const float one = 1, beta = accumulate ? 1 : 0;
-  blas_.check(lt.matmul(blas_.handle(), product_, &one, a, a_, b, b_, &beta, d, d_, d, d_, &algorithm_, workspace,
-                        workspace_bytes_, blas_.context().compute().get()),
+  blas_.check(lt.matmul(blas_.handle(), product_.get(), &one, a, a_.get(), b, b_.get(), &beta, d, d_.get(), d, d_.get(),
+                        &algorithm_, workspace, workspace_bytes_, blas_.context().compute().get()),
               "cublasLtMatmul");
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "backend/cuda/context.h"
 #include "core/shape.h"
@@ -70,9 +71,6 @@ class Product {
 
   // blas: outlives this object. Throws Error where there is no algorithm.
   Product(const BlasLt& blas, const ProductSpec& spec);
-  ~Product();
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   // Queued on the compute stream. All arrays begin at multiples of 16 bytes, the workspace at workspace_alignment.
@@ -80,12 +78,16 @@ class Product {
   void run(const void* a, const void* b, const void* bias, bool accumulate, void* d, void* workspace);
 
  private:
+  using Description = std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&cublasLtMatmulDescDestroy)>;
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, decltype(&cublasLtMatrixLayoutDestroy)>;
+  Description describe() const;
+  Layout layout(const Matrix& matrix) const;
   void choose_algorithm();
 
   const BlasLt& blas_;
   ProductSpec spec_;
-  cublasLtMatmulDesc_t product_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  Description product_;
+  Layout a_, b_, d_;
   cublasLtMatmulAlgo_t algorithm_{};
   size_t workspace_bytes_ = 0;
   const void* bias_ = nullptr;  // as the descriptor has it

@@ -1,5 +1,5 @@
-// The real program on simulated GPUs under mpirun: what a run prints and logs, bits that no number of ranks changes, and
-// that a call which fails on one rank ends all of them with its name.
+// The real program on simulated GPUs under mpirun: what a run prints and logs, bits that no number of ranks changes,
+// and that a call which fails on one rank ends all of them with its name.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -102,9 +102,14 @@ TEST_CASE("training on GPUs has the same bits under every order of the streams")
 TEST_CASE("a deleted event wait in a training is caught") {
   const MpiEnvironment env;
   const SharedFolder folder(env);
-  const Overrides overrides = {"device.kind=cuda",   "train.accumulate=4",           "train.batch_size=2",
-                               "train.max_steps=3",  "distributed.first_bucket_mb=0", "distributed.bucket_mb=0",
-                               "train.replica_check=1", "distributed.timeout=10"};
+  const Overrides overrides = {"device.kind=cuda",
+                               "train.accumulate=4",
+                               "train.batch_size=2",
+                               "train.max_steps=3",
+                               "distributed.first_bucket_mb=0",
+                               "distributed.bucket_mb=0",
+                               "train.replica_check=1",
+                               "distributed.timeout=10"};
   const auto digest_of = [&](uint64_t seed, int ignored) -> std::string {
     sim::reset({.seed = seed});
     if (env.rank() == env.size() - 1 && ignored >= 0) sim::ignore_call("cudaStreamWaitEvent", ignored);

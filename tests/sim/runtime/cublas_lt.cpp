@@ -53,8 +53,7 @@ Layout& of(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<Layout*>(la
 Description& of(cublasLtMatmulDesc_t product) { return *reinterpret_cast<Description*>(product); }
 Preference& of(cublasLtMatmulPreference_t preference) { return *reinterpret_cast<Preference*>(preference); }
 
-cublasStatus_t wrong(const char* function, const std::string& what,
-                     cublasStatus_t code = CUBLAS_STATUS_INVALID_VALUE) {
+cublasStatus_t wrong(const char* function, const std::string& what, cublasStatus_t code = CUBLAS_STATUS_INVALID_VALUE) {
   misuse(function, what);
   return code;
 }
@@ -242,8 +241,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
-                                              int most, cublasLtMatmulHeuristicResult_t* results, int* found) {
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
   constexpr const char* function = "cublasLtMatmulAlgoGetHeuristic";
   if (call_fails(function)) return CUBLAS_STATUS_INTERNAL_ERROR;
   Sizes sizes{};
@@ -276,8 +275,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   if (call_fails(function)) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (handle == nullptr) return wrong(function, "no handle", CUBLAS_STATUS_NOT_INITIALIZED);
   const Description& description = of(product);
-  Matmul run{.product = description, .a = of(a_layout), .b = of(b_layout), .c = of(c_layout), .d = of(d_layout),
-             .from_a = a, .from_b = b, .from_c = c, .to = d, .workspace = workspace,
+  Matmul run{.product = description,
+             .a = of(a_layout),
+             .b = of(b_layout),
+             .c = of(c_layout),
+             .d = of(d_layout),
+             .from_a = a,
+             .from_b = b,
+             .from_c = c,
+             .to = d,
+             .workspace = workspace,
              .workspace_bytes = workspace_bytes};
   if (const auto status = check_product(function, description, run.a, run.b, run.c, run.d, run.sizes);
       status != CUBLAS_STATUS_SUCCESS)
