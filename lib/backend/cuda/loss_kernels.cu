@@ -96,7 +96,7 @@ struct CrossEntropy : AddSums {
   }
 };
 
-struct AddSums {
+struct AddToTotal {
   const Sums* sums;
   bool more;
   Sums* total;
@@ -125,7 +125,7 @@ void cross_entropy(cudaStream_t stream, const Logits& logits, Sums* parts) {
 }
 
 void add_sums(cudaStream_t stream, const Sums* sums, bool more, Sums* total) {
-  launch(stream, 1, AddSums{sums, more, total});
+  launch(stream, 1, AddToTotal{sums, more, total});
 }
 
 }  // namespace lockstep::cuda
