@@ -20,6 +20,7 @@ Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
+Command add_top(CLI::App& parent);
 Command add_describe(CLI::App& parent);
 
 std::string version_text();  // --version: what this executable was made of and finds here

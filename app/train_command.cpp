@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "comm/abort_all.h"
@@ -29,7 +31,9 @@ struct Options {
   std::string file;
   std::vector<std::string> set;
   ResumeRequest resume;
-  bool dry_run = false, quiet = false;
+  bool dry_run = false;
+  log::Options log;
+  std::optional<int64_t> log_every;
   double start_timeout = 600;  // seconds
 };
 
@@ -109,11 +113,19 @@ Command add_train(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
-  command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
+  command->add_flag("--quiet", options->log.quiet, "Print warnings and errors only");
+  command->add_flag("--all-ranks", options->log.all_ranks, "Print what rank 0 prints from every rank, with its number");
+  command->add_option("--log-every", options->log_every, "Steps between two lines: --set log.every=N")
+      ->check(CLI::PositiveNumber);
+  const std::map<std::string, log::Color> colors{
+      {"auto", log::Color::automatic}, {"always", log::Color::always}, {"never", log::Color::never}};
+  command->add_option("--color", options->log.color, "auto: on a terminal, unless NO_COLOR is set; always; never")
+      ->transform(CLI::CheckedTransformer(colors));
   command->footer(
       "Exit code: 0 trained to the end, 1 failed, 2 wrong input, 75 asked to end (a signal, run.max_time, Slurm's time "
       "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
+    if (options->log_every) options->set.push_back(fmt::format("log.every={}", *options->log_every));
     keep_large_blocks();
     const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
     Watchdog watchdog(name_of_process(early_rank), kRunFailed);
@@ -121,7 +133,7 @@ Command add_train(CLI::App& parent) {
     watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
     MpiEnvironment mpi;
     watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
-    log::setup(mpi.rank(), mpi.size(), options->quiet);
+    log::setup(mpi.rank(), mpi.size(), options->log);
     Config config;
     try {
       const int code = train(*options, mpi, watchdog, config);

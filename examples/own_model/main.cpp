@@ -62,7 +62,7 @@ class Sine final : public Layer {
 int main(int argc, char** argv) {
   MpiEnvironment mpi;
   try {
-    log::setup(mpi.rank(), mpi.size(), false);
+    log::setup(mpi.rank(), mpi.size());
     Config config;  // every key of the YAML file is a member; load_config reads one
     const auto sine = [](const LayerSpec&) { return std::make_unique<Sine>(); };
     config.model.layers = {{.kind = "linear", .out = 64},

@@ -32,6 +32,14 @@ void Network::lay_out(const std::function<Buffer(size_t)>& allocate_gradients) {
   fit_arena(*first_);
 }
 
+size_t Network::arena_bytes(Phase phase, int64_t batch) {
+  const auto found = graphs_.find({phase, batch});
+  if (found != graphs_.end()) return found->second->arena_bytes();
+  return Graph(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_, Freeze{}, across_ranks_,
+               precision_)
+      .arena_bytes();
+}
+
 Shape Network::output_shape() const { return first_->output().desc.shape.without_front(); }
 
 void Network::initialize(Generator& generator) { first_->initialize(generator); }

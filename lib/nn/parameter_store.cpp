@@ -38,7 +38,7 @@ void ParameterStore::set_format(ParameterId id, WeightFormatPtr format) {
 
 void ParameterStore::freeze(ParameterId id) { parameters_[static_cast<size_t>(id)].trainable = false; }
 
-void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+void ParameterStore::place(std::span<const ParameterId> finish_order) {
   order_.assign(finish_order.begin(), finish_order.end());
   const auto trains = [&](ParameterId id) { return parameters_[static_cast<size_t>(id)].trainable; };
   std::ranges::stable_partition(order_, trains);
@@ -49,15 +49,22 @@ void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const st
     floats += align_up(p.count, kAlignFloats);
     if (p.trainable) gradient_floats = floats;
   }
-  values_ = memory_->allocate(floats * sizeof(float));
-  gradients_ = allocate(gradient_floats * sizeof(float));
+  value_bytes_ = floats * sizeof(float);
+  gradient_bytes_ = gradient_floats * sizeof(float);
   floats = 0;
   for (ModelBuffer& b : buffers_) {
     b.offset = floats;
     floats += align_up(b.count, kAlignFloats);
   }
-  buffer_values_ = memory_->allocate(floats * sizeof(float));
+  buffer_bytes_ = floats * sizeof(float);
   laid_out_ = true;
+}
+
+void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+  place(finish_order);
+  values_ = memory_->allocate(value_bytes_);
+  gradients_ = allocate(gradient_bytes_);
+  buffer_values_ = memory_->allocate(buffer_bytes_);
 }
 
 ParameterId ParameterStore::find(const std::string& name) const {

@@ -47,6 +47,11 @@ class ParameterStore {
   BufferId add_buffer(std::string name, Shape shape);
   void set_format(ParameterId id, WeightFormatPtr format);  // before lay_out
   void freeze(ParameterId id);                              // before lay_out
+  // The first half of lay_out, for those who only ask what it would take: every place and size, no memory.
+  void place(std::span<const ParameterId> finish_order);
+  size_t value_bytes() const { return value_bytes_; }        // of the parameter arena, once placed
+  size_t gradient_bytes() const { return gradient_bytes_; }  // ... of the gradient arena
+  size_t buffer_bytes() const { return buffer_bytes_; }      // ... of the buffers
   // Places every parameter: `finish_order` lists all ids as backward finishes them; frozen ones come after all others.
   // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin.
   void lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate);
@@ -92,6 +97,7 @@ class ParameterStore {
   std::vector<ModelBuffer> buffers_;
   std::vector<ParameterId> order_;
   Buffer values_, gradients_, buffer_values_;
+  size_t value_bytes_ = 0, gradient_bytes_ = 0, buffer_bytes_ = 0;
   bool laid_out_ = false;
   uint64_t version_ = 1;
 };

@@ -211,6 +211,7 @@ struct LogConfig {
   bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
   bool noise_scale = false;        // also the gradient noise scale
+  bool tensorboard = true;         // also events for TensorBoard, in run.dir
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 

@@ -113,6 +113,8 @@ const Schema& log_schema() {
        key("noise_scale", &S::noise_scale, anything(),
            "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
            "reduction: about the largest batch that still pays."),
+       key("tensorboard", &S::tensorboard, anything(),
+           "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;

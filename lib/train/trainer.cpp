@@ -25,7 +25,9 @@ RunResult Trainer::run() {
   log_.start({.config_yaml = resolved_,
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),
+              .total_steps = total_steps_,
               .arithmetic = arithmetic_,
+              .tensorboard = config_.log.tensorboard,
               .resumed = resumed_log()});
   log_probes("before broadcast", false);
   if (!resumed_) {
@@ -81,6 +83,7 @@ EpochResult Trainer::train_epoch() {
   for (int64_t k = 0; k < steps && !stopped_ && !interrupted_; ++k) {
     if (!train_step(k)) break;
     result.samples += epoch_plan_.step_samples(k);
+    log_.progress(step_, epoch_, epoch_plan_.step_samples(k));
     if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
     if (log_due()) log_step(k);
     if (evaluation_due_after_step()) evaluate(result);
