@@ -291,7 +291,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     return status;
   Algorithm chosen;
   if (algorithm == nullptr) return wrong(function, "no algorithm");
-  std::memcpy(&chosen, algorithm, sizeof(chosen));
+  std::memcpy(static_cast<void*>(&chosen), algorithm, sizeof(chosen));
   if (chosen.magic != Algorithm::kMagic || chosen.m != run.sizes.m || chosen.n != run.sizes.n ||
       chosen.k != run.sizes.k)
     return wrong(function, "an algorithm that was chosen for another product");
