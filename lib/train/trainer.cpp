@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "dist/replica_check.h"
 #include "optim/clip.h"
+#include "train/environment.h"
 #include "train/model_digest.h"
 
 namespace lockstep {
@@ -38,7 +39,10 @@ RunResult Trainer::run() {
   log_.start({.config_yaml = resolved_,
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),
+              .samples = plan_.spec().samples,
+              .steps_per_epoch = plan_.epoch().steps(),
               .arithmetic = arithmetic_,
+              .environment = environment_facts(backend_, communicator_),
               .resumed = resumed_log()});
   log_probes("before broadcast", false);
   if (!resumed_) {
@@ -165,6 +169,7 @@ bool Trainer::train_step(int64_t step_in_epoch) {
   communicator_.activity().step(step_);
   fault_.at_step(step_);
   nonfinite_->begin_step();
+  clock_.begin_step(step_, log_due_after(step_ + 1));
   if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   keep_step_start(step_in_epoch);
   for (int64_t piece = 0; piece < ranks_.held; ++piece) {
@@ -179,6 +184,7 @@ bool Trainer::train_step(int64_t step_in_epoch) {
   learning_rate_->apply(*optimizer_, step_, epoch_);
   const bool overflowed = loss_scaling_->overflowed(step_);
   if (!nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) && !overflowed) update();
+  clock_.lap(StepPhase::optimizer);
   samples_since_log_ += epoch_plan_.step_samples(step_in_epoch);
   position_ = epoch_plan_.position_after(step_in_epoch);
   step_in_epoch_ = step_in_epoch;
@@ -199,6 +205,7 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
     if (asked_to_end()) return false;
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = loader_->next();
+    clock_.lap(StepPhase::data);
     if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
     if (batch.count == 0) {
       if (batch_statistics_ == nullptr) continue;
@@ -215,6 +222,7 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
   if (!accumulate) std::ranges::fill(network_->store().gradients(), 0.0f);
   statistics_->leave(piece, samples);
   synchronizer_->finish();
+  clock_.lap(StepPhase::communication);
   if (noise_scale_) noise_scale_->end_window(samples);
   return true;
 }
@@ -268,7 +276,9 @@ LossSums Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, i
   if (average_ranks_ && mean_ && weight_per_sample_ == 0 && sums.weight > 0)  // the weights are known only now
     backend_.optimizer_ops().scale(static_cast<size_t>(graph.output().numel()), graph.output_gradient(),
                                    static_cast<float>(1 / sums.weight));
+  clock_.lap(StepPhase::forward);
   graph.backward(accumulate, *synchronizer_);
+  clock_.lap(StepPhase::backward);
   return sums;
 }
 
