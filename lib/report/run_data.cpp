@@ -112,9 +112,13 @@ RunData read_run_data(const std::string& dir) {
   const std::string path = dir + "/metrics.jsonl";
   std::ifstream stream(path);
   if (!stream) throw_error("{}: cannot be read: is {} a run directory?", path, dir);
-  RunData run;
-  run.dir = dir;
+  RunData run = parse_run_log(stream, path);
   run.label = label_of(dir);
+  return run;
+}
+
+RunData parse_run_log(std::istream& stream, const std::string& path) {
+  RunData run;
   std::string line;
   for (int64_t number_of_line = 1; std::getline(stream, line); ++number_of_line) {
     if (line.size() > kMaxLine) throw_error("{}:{}: a line of {} bytes", path, number_of_line, line.size());
@@ -133,7 +137,7 @@ double throughput(const RunData& run) {
   for (size_t i = 1; i < run.steps.size(); ++i) {
     const StepLine &before = run.steps[i - 1], &line = run.steps[i];
     if (!before.samples_seen || !line.samples_seen || !(line.samples_per_second > 0)) continue;
-    const auto passed = static_cast<double>(*line.samples_seen - *before.samples_seen);
+    const double passed = static_cast<double>(*line.samples_seen) - static_cast<double>(*before.samples_seen);
     samples += passed;
     seconds += passed / line.samples_per_second;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <istream>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ struct EvalLine {
 };
 
 struct RunData {
-  std::string dir, label;  // label: the directory's last component
+  std::string label;  // the directory's last component
   int64_t world_size = 1, parameters = 0, samples = 0, steps_per_epoch = 0;
   std::string arithmetic, config;                             // the resolved file
   std::map<std::string, std::string> environment;             // see train/environment.h
@@ -40,6 +41,7 @@ struct RunData {
 
 // Throws Error naming file and line for what is not a run's log. A last line cut off by a kill is left out.
 RunData read_run_data(const std::string& dir);
+RunData parse_run_log(std::istream& stream, const std::string& path);  // path: for messages
 
 // Samples a second over the whole run: samples between the first line and the last, by the time they took (without
 // evaluations and the first step, which warms up). NaN: fewer than two lines.

@@ -1,16 +1,6 @@
 #include "sweep/scaling.h"
 
-#include <cmath>
-
 namespace lockstep {
-namespace {
-
-bool better_strong(const ScalingPoint& point, const ScalingPoint& now, const ScalingPoint& best) {
-  const bool alike = now.batch_size == point.batch_size, best_alike = best.batch_size == point.batch_size;
-  return alike != best_alike ? alike : now.accumulate < best.accumulate;
-}
-
-}  // namespace
 
 double speedup(double throughput, double on_one) { return throughput / on_one; }
 
@@ -26,8 +16,9 @@ std::vector<ScalingBase> scaling_bases(const std::vector<ScalingPoint>& points) 
       const ScalingPoint& one = points[j];
       if (one.world_size != 1 || one.others != point.others || !(one.throughput > 0)) continue;
       if (one.batch_size == point.batch_size && one.accumulate == point.accumulate) bases[i].weak = j;
+      if (one.global_batch != point.global_batch) continue;
       std::optional<size_t>& strong = bases[i].strong;
-      if (one.global_batch == point.global_batch && (!strong || better_strong(point, one, points[*strong]))) strong = j;
+      if (!strong || one.throughput > points[*strong].throughput) strong = j;
     }
   }
   return bases;

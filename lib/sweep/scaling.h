@@ -19,8 +19,8 @@ struct ScalingPoint {
   double throughput = 0;  // samples a second; NaN: the trial has none
 };
 
-// The trial on one rank to compare with; empty: there is none. weak: of the same batch_size and accumulate. strong: of
-// the same global batch, as micro-batches of the same size if there is such a trial, else in one piece or the fewest.
+// The trial on one rank to compare with; empty: there is none. weak: of the same batch_size and accumulate. strong: the
+// fastest of the same global batch, however it splits it.
 struct ScalingBase {
   std::optional<size_t> weak, strong;
 };

@@ -1,5 +1,5 @@
 // Where the time of a step goes, on each rank: data, forward, backward, communication that backward did not hide,
-// optimizer. Every eighth step is measured and each one that is told of, so that reading the clock costs nothing.
+// optimizer. Every 16th step is measured and each one that is told of, so that reading the clock costs nothing.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct TimeSplit {
 
 class StepClock {
  public:
-  static constexpr int64_t kEvery = 8;
+  static constexpr int64_t kEvery = 16;
 
   void begin_step(int64_t step, bool is_told) {
     measuring_ = is_told || step % kEvery == 0;

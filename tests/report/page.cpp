@@ -17,7 +17,6 @@ constexpr const char* kHostile = "</script><script>document.title = 'broken'</sc
 
 RunData run(const std::string& label, int64_t world_size) {
   RunData made;
-  made.dir = "/runs/" + label;
   made.label = label;
   made.world_size = world_size;
   made.samples = 640;

@@ -2,32 +2,22 @@
 #include "report/run_data.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/error.h"
-#include "report/settings.h"
+#include "report/html_report.h"
+#include "support/fuzz.h"
 
 using namespace lockstep;
-namespace fs = std::filesystem;
 
 namespace {
 
 RunData read(const std::string& log) {
-  const fs::path dir = fs::temp_directory_path() / ("lockstep-run-data-" + std::to_string(getpid()));
-  fs::create_directories(dir);
-  std::ofstream(dir / "metrics.jsonl") << log;
-  try {
-    RunData run = read_run_data(dir.string());
-    fs::remove_all(dir);
-    return run;
-  } catch (...) {
-    fs::remove_all(dir);
-    throw;
-  }
+  std::istringstream stream(log);
+  return parse_run_log(stream, "metrics.jsonl");
 }
 
 constexpr const char* kStart =
@@ -84,4 +74,14 @@ TEST_CASE("numbers of the wrong type in a log are no numbers") {
   CHECK(run.world_size == 0);
   CHECK(run.steps[0].step == 0);
   CHECK(std::isnan(run.steps[0].lr));
+}
+
+TEST_CASE("fuzzed logs are read or refused and never break the page") {
+  test::fuzz("run_log", [](const std::string& bytes) {
+    const RunData run = read(bytes);
+    (void)throughput(run);
+    const std::string page = html_report({run}, nullptr);
+    const size_t data = page.find("id=\"data\">") + 10, end = page.find("</script>", data);
+    CHECK(nlohmann::json::accept(page.substr(data, end - data)));
+  });
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "support/fuzz.h"
 #include "sweep/trials.h"
 
 using namespace lockstep;
@@ -142,4 +143,11 @@ TEST_CASE("lists and texts keep their type on the way to the trial") {
   CHECK(trials[0].resolved.find("kind: adam") != std::string::npos);
   CAPTURE(trials[0].name);
   CHECK(trials[0].name.find("class_weights=_1,_2_,kind=adam-") == 0);
+}
+
+TEST_CASE("fuzzed sweep files are read or refused") {
+  test::fuzz("sweep", [](const std::string& bytes) {
+    const SweepSettings sweep = parse_sweep(bytes, "sweep.yaml");
+    CHECK_FALSE((sweep.grid.empty() && sweep.list.empty()));
+  });
 }

@@ -105,11 +105,11 @@ function phaseChart(place, title, rows, phases) {
 
 // Ranks as rows, places of the list as cells, steps told apart by shade; padding is dashed, no sample is a dash.
 function dealPicture(place, plan, list) {
-  const most = {ranks: 16, columns: 48}, size = 30, left = 64, top = 34;
+  const most = {ranks: 16, columns: 48}, size = Math.max(30, 8 * String(plan.spec.samples).length + 12), left = 64, top = 34, tall = 30;
   const {world_size, batch_size, accumulate} = plan.spec;
   const ranks = Math.min(world_size, most.ranks);
   const columns = Math.min(plan.microSteps * batch_size, most.columns);
-  const width = left + columns * size + 10, height = top + ranks * size + 24;
+  const width = left + columns * size + 10, height = top + ranks * tall + 24;
   const ink = variable('--ink'), paper = variable('--paper'), ground = variable('--card');
   const svg = (tag, attributes, text = '') => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -121,7 +121,7 @@ function dealPicture(place, plan, list) {
     'font-family': 'sans-serif', 'font-size': 12, role: 'img'});
   picture.append(svg('rect', {width, height, fill: ground}));
   for (let rank = 0; rank < ranks; ++rank) {
-    const y = top + rank * size;
+    const y = top + rank * tall;
     picture.append(svg('text', {x: 6, y: y + 20, fill: ink}, `rank ${rank}`));
     for (let column = 0; column < columns; ++column) {
       const position = rank + column * world_size, x = left + column * size;
@@ -132,7 +132,7 @@ function dealPicture(place, plan, list) {
       if (column % (batch_size * accumulate) === 0 && rank === 0)
         picture.append(svg('text', {x: x + 4, y: top - 14, fill: ink}, `step ${step}`));
       if (given)
-        picture.append(svg('rect', {x: x + 2, y: y + 2, width: size - 4, height: size - 4, rx: 4, stroke: colourOf(step),
+        picture.append(svg('rect', {x: x + 2, y: y + 2, width: size - 4, height: tall - 4, rx: 4, stroke: colourOf(step),
           fill: padded ? paper : colourOf(step), 'fill-opacity': padded ? 1 : 0.3, 'stroke-dasharray': padded ? '3 3' : 'none'}));
       picture.append(svg('text', {x: x + size / 2, y: y + 20, fill: ink, 'text-anchor': 'middle'},
         given ? String(sampleAt(list, position)) : '–'));

@@ -8,7 +8,7 @@ const find = selector => document.querySelector(selector);
 function table(place, head, rows, caption = '') {
   const cell = value => typeof value === 'number'
     ? element('td', {class: 'number'}, shown(value))
-    : element('td', {class: String(value).length > 24 ? 'long' : ''}, String(value ?? ''));
+    : element('td', {class: String(value).length > 48 ? 'long' : 'short'}, String(value ?? ''));
   const made = element('table', {}, element('thead', {}, element('tr', {}, ...head.map(name => element('th', {}, name)))),
     element('tbody', {}, ...rows.map(row => element('tr', {}, ...row.map(cell)))));
   if (caption) made.prepend(element('caption', {}, caption));
