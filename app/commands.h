@@ -22,5 +22,9 @@ Command add_bench(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
 Command add_report(CLI::App& parent);
 Command add_sweep(CLI::App& parent);
+Command add_top(CLI::App& parent);
+Command add_describe(CLI::App& parent);
+
+std::string version_text();  // --version: what this executable was made of and finds here
 
 }  // namespace lockstep::app

@@ -52,8 +52,9 @@ class Columns {
   Columns(std::span<const CsvCell> first, bool header, const DatasetSettings& settings, const std::string& path)
       : count(first.size()), path_(path) {
     for (const CsvCell& cell : first) names_.push_back(header ? std::string(trimmed(cell.text)) : "");
-    if (count < 2) throw_error("{}: expected at least 2 columns separated by commas, found {}", path, count);
-    target = settings.target.empty() ? count - 1 : find(settings.target);
+    const bool alone = settings.targets == WantedTargets::none;
+    if (count < 2 && !alone) throw_error("{}: expected at least 2 columns separated by commas, found {}", path, count);
+    target = alone ? unwanted_target(settings) : settings.target.empty() ? count - 1 : find(settings.target);
     for (const std::string& feature : settings.features) {
       features.push_back(find(feature));
       if (features.back() == target) throw_error("{}: column '{}' is both a feature and the target", path, feature);
@@ -69,10 +70,19 @@ class Columns {
     return names_[column].empty() ? fmt::format("column {}", column) : fmt::format("column '{}'", names_[column]);
   }
 
-  size_t count, target = 0;
+  size_t count, target = 0;  // target: count where there is none
   std::vector<size_t> features;
 
  private:
+  // Samples alone may still come with the target's column, under its name or as one column more than a sample has.
+  size_t unwanted_target(const DatasetSettings& settings) const {
+    const auto named = std::find(names_.begin(), names_.end(), settings.target);
+    if (!settings.target.empty() && named != names_.end()) return static_cast<size_t>(named - names_.begin());
+    const bool one_more =
+        settings.features.empty() && settings.shape.size() == 1 && static_cast<int64_t>(count) == settings.shape[0] + 1;
+    if (!one_more) return count;
+    return settings.target.empty() ? count - 1 : find(settings.target);
+  }
   size_t find(const std::string& wanted) const {
     const auto named = std::find(names_.begin(), names_.end(), wanted);
     if (named != names_.end()) {
@@ -138,6 +148,7 @@ std::unique_ptr<Dataset> make_csv(const DatasetSettings& settings) {
   if (row.empty()) throw_error("{}: expected rows below the header, found none", settings.file);
 
   Table table;
+  int64_t rows = 0;
   table.as_labels = settings.targets != WantedTargets::values;
   for (; !row.empty(); row = reader.next()) {
     if (row.size() != columns.count) {
@@ -146,10 +157,12 @@ std::unique_ptr<Dataset> make_csv(const DatasetSettings& settings) {
     for (size_t column : columns.features) {
       table.x.push_back(static_cast<float>(number(row[column], reader, columns, column)));
     }
-    add_target(table, row[columns.target], reader, columns, settings);
+    if (settings.targets != WantedTargets::none) add_target(table, row[columns.target], reader, columns, settings);
+    ++rows;
   }
-  Targets targets = table.as_labels ? Targets::of_labels(std::move(table.labels), settings.classes, settings.file)
-                                    : Targets::of_values(std::move(table.values), 1);
+  Targets targets = settings.targets == WantedTargets::none ? Targets::none(rows)
+                    : table.as_labels ? Targets::of_labels(std::move(table.labels), settings.classes, settings.file)
+                                      : Targets::of_values(std::move(table.values), 1);
   const Shape sample{static_cast<int64_t>(columns.features.size())};
   return std::make_unique<FloatDataset>(std::move(table.x), sample, std::move(targets), normalization, settings.file);
 }

@@ -39,6 +39,8 @@ class Dataset {
   int64_t target_width() const { return info_.target_width; }
   int64_t classes() const { return info_.classes; }
   bool per_rank() const { return info_.per_rank; }
+  // What the samples and targets take in memory.
+  virtual uint64_t memory_bytes() const { return 0; }
   void mark_per_rank() { info_.per_rank = true; }
 
   // Writes sample rows[i] to place i of out.x and of out.labels or out.targets; allocates nothing, out.count and
@@ -59,6 +61,7 @@ class Dataset {
 class Subset final : public Dataset {
  public:
   Subset(std::unique_ptr<const Dataset> whole, int64_t first, int64_t count);
+  uint64_t memory_bytes() const override { return whole_->memory_bytes(); }
 
  protected:
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const override;

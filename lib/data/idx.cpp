@@ -1,6 +1,7 @@
 #include "data/idx.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -44,23 +45,35 @@ IdxArray read_idx(const std::string& path, int min_rank, int max_rank) {
   return out;
 }
 
+namespace {
+
+// The small file first: its mistakes show at once.
+Targets read_labels(const DatasetSettings& settings) {
+  IdxArray labels = read_idx(settings.labels, 1, 1);
+  return Targets::of_labels({labels.data.begin(), labels.data.end()}, settings.classes, settings.labels)
+      .wanted(settings.targets, settings.labels);
+}
+
+}  // namespace
+
 std::unique_ptr<Dataset> make_idx(const DatasetSettings& settings) {
-  if (settings.images.empty() || settings.labels.empty()) {
+  const bool alone = settings.targets == WantedTargets::none;
+  if (settings.images.empty() || (settings.labels.empty() && !alone)) {
     throw_error("kind idx: expected the keys images and labels, found {}",
                 !settings.images.empty() ? "only images" : (!settings.labels.empty() ? "only labels" : "neither"));
   }
   const Normalization normalization(settings);
-  IdxArray labels = read_idx(settings.labels, 1, 1);  // the small file first: its mistakes show at once
+  std::optional<Targets> targets;
+  if (!alone) targets = read_labels(settings);
   IdxArray images = read_idx(settings.images, 2, 4);
-  if (images.shape[0] != labels.shape[0]) {
+  if (alone) targets = Targets::none(images.shape[0]);
+  if (images.shape[0] != targets->rows()) {
     throw_error("{}: expected {} labels, one for each image of {}, found {}", settings.labels, images.shape[0],
-                settings.images, labels.shape[0]);
+                settings.images, targets->rows());
   }
-  Targets targets = Targets::of_labels({labels.data.begin(), labels.data.end()}, settings.classes, settings.labels)
-                        .wanted(settings.targets, settings.labels);
   Shape sample = images.shape.without_front();
   if (images.shape.rank() == 3) sample = sample.with_front(1);  // grey images have one channel
-  return std::make_unique<ByteDataset>(std::move(images.data), sample, std::move(targets), normalization,
+  return std::make_unique<ByteDataset>(std::move(images.data), sample, std::move(*targets), normalization,
                                        settings.images);
 }
 

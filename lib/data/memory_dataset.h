@@ -24,6 +24,7 @@ class FloatDataset final : public Dataset {
   // x: [rows, sample_shape], normalised here once. Throws Error when x and targets differ in rows.
   FloatDataset(std::vector<float> x, const Shape& sample_shape, Targets targets, const Normalization& normalization,
                std::string_view source);
+  uint64_t memory_bytes() const override { return x_.capacity() * sizeof(float) + targets_.memory_bytes(); }
 
  protected:
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const override;
@@ -39,6 +40,7 @@ class ByteDataset final : public Dataset {
   // pixels: [rows, sample_shape]; a sample is read as normalization(byte / 255), torchvision's ToTensor and Normalize.
   ByteDataset(std::vector<uint8_t> pixels, const Shape& sample_shape, Targets targets,
               const Normalization& normalization, std::string_view source);
+  uint64_t memory_bytes() const override { return pixels_.capacity() + targets_.memory_bytes(); }
 
  protected:
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const override;

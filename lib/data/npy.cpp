@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -102,12 +103,14 @@ NpyArray read_npy(const std::string& path) {
 }
 
 std::unique_ptr<Dataset> make_npy(const DatasetSettings& settings) {
-  if (settings.x.empty() || settings.y.empty()) {
+  const bool alone = settings.targets == WantedTargets::none;
+  if (settings.x.empty() || (settings.y.empty() && !alone)) {
     throw_error("kind npy: expected the keys x and y, found {}",
                 !settings.x.empty() ? "only x" : (!settings.y.empty() ? "only y" : "neither"));
   }
   const Normalization normalization(settings);
-  Targets targets = read_targets(settings);
+  std::optional<Targets> targets;
+  if (!alone) targets = read_targets(settings);
   NpyArray x = read_npy(settings.x);
   const std::vector<int64_t>& shape = x.header.shape;
   if (shape.empty() || x.data.empty())
@@ -115,15 +118,16 @@ std::unique_ptr<Dataset> make_npy(const DatasetSettings& settings) {
   if (shape.size() > Shape::kMaxRank)
     throw_error("{}: expected at most {} dimensions, found {}", settings.x, static_cast<int>(Shape::kMaxRank),
                 shape.size());
-  if (shape[0] != targets.rows()) {
+  if (alone) targets = Targets::none(shape[0]);
+  if (shape[0] != targets->rows()) {
     throw_error("{}: expected {} targets, one for each sample of {}, found {}", settings.y, shape[0], settings.x,
-                targets.rows());
+                targets->rows());
   }
   const Shape sample = shape.size() == 1 ? Shape{1} : Shape(std::span(shape).subspan(1));
   if (x.header.type == NpyType::u1) {
-    return std::make_unique<ByteDataset>(std::move(x.data), sample, std::move(targets), normalization, settings.x);
+    return std::make_unique<ByteDataset>(std::move(x.data), sample, std::move(*targets), normalization, settings.x);
   }
-  return std::make_unique<FloatDataset>(x.converted<float>(), sample, std::move(targets), normalization, settings.x);
+  return std::make_unique<FloatDataset>(x.converted<float>(), sample, std::move(*targets), normalization, settings.x);
 }
 
 }  // namespace lockstep

@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-// What the loss wants: class indices (cross-entropy) or real values (the regression losses, bce_with_logits).
-enum class WantedTargets { automatic, labels, values };
+// What the loss wants: class indices (cross-entropy) or real values (the regression losses, bce_with_logits). none:
+// samples alone, to be predicted: no file or column of targets is asked for, and every label is 0.
+enum class WantedTargets { automatic, labels, values, none };
 
 struct DatasetSettings {
   std::string kind;                   // idx | csv | npy | synthetic | toy; dataset_kinds() lists them

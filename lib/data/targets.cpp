@@ -23,6 +23,10 @@ Targets Targets::of_labels(std::vector<int64_t> labels, int64_t classes, std::st
   return out;
 }
 
+Targets Targets::none(int64_t rows) {
+  return of_labels(std::vector<int64_t>(static_cast<size_t>(rows)), 1, "no targets");
+}
+
 Targets Targets::of_values(std::vector<float> values, int64_t width) {
   Targets out;
   out.kind_ = TargetKind::values;

@@ -16,6 +16,7 @@ class Targets {
   // Class indices. classes > 0: each must be in [0, classes); 0: classes becomes the largest label + 1. `source` is the
   // file (or the set's name) for the message.
   static Targets of_labels(std::vector<int64_t> labels, int64_t classes, std::string_view source);
+  static Targets none(int64_t rows);  // WantedTargets::none
   // width numbers per sample, row-major.
   static Targets of_values(std::vector<float> values, int64_t width);
 
@@ -23,6 +24,7 @@ class Targets {
   Targets wanted(WantedTargets wanted, std::string_view source) &&;
 
   int64_t rows() const;
+  uint64_t memory_bytes() const { return labels_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float); }
   void describe(Dataset::Info& info) const;  // fills target_kind, target_width, classes
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const;
 

@@ -14,7 +14,12 @@ static void check_something_trains(const ParameterStore& store) {
 
 Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze,
                  StatisticsReducer* across_ranks, DType precision)
-    : spec_(std::move(spec)), sample_(sample), backend_(backend), across_ranks_(across_ranks), precision_(precision) {
+    : spec_(std::move(spec)),
+      sample_(sample),
+      backend_(backend),
+      across_ranks_(across_ranks),
+      precision_(precision),
+      store_(backend.memory()) {
   auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_,
                                        freeze, across_ranks_, precision_);
   check_something_trains(store_);
@@ -25,6 +30,14 @@ Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, 
 void Network::lay_out(const std::function<Buffer(size_t)>& allocate_gradients) {
   store_.lay_out(first_->finish_order(), allocate_gradients);
   fit_arena(*first_);
+}
+
+size_t Network::arena_bytes(Phase phase, int64_t batch) {
+  const auto found = graphs_.find({phase, batch});
+  if (found != graphs_.end()) return found->second->arena_bytes();
+  return Graph(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_, Freeze{}, across_ranks_,
+               precision_)
+      .arena_bytes();
 }
 
 Shape Network::output_shape() const { return first_->output().desc.shape.without_front(); }

@@ -20,6 +20,12 @@ class Network {
   // `allocate_gradients` makes the gradient arena: a communicator's window, so this may be a collective call.
   void lay_out(const std::function<Buffer(size_t)>& allocate_gradients);
 
+  // In place of lay_out, for those who only ask: places the parameters and takes no memory for them. Then only the
+  // store's sizes, output_shape and arena_bytes mean something.
+  void place() { store_.place(first_->finish_order()); }
+  // What graph(phase, batch) would need of the activation arena. Binds a graph for the answer; allocates no arena.
+  size_t arena_bytes(Phase phase, int64_t batch);
+
   ParameterStore& store() { return store_; }
   const ParameterStore& store() const { return store_; }
   const Shape& sample_shape() const { return sample_; }

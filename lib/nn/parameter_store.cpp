@@ -38,7 +38,7 @@ void ParameterStore::set_format(ParameterId id, WeightFormatPtr format) {
 
 void ParameterStore::freeze(ParameterId id) { parameters_[static_cast<size_t>(id)].trainable = false; }
 
-void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+void ParameterStore::place(std::span<const ParameterId> finish_order) {
   order_.assign(finish_order.begin(), finish_order.end());
   const auto trains = [&](ParameterId id) { return parameters_[static_cast<size_t>(id)].trainable; };
   std::ranges::stable_partition(order_, trains);
@@ -49,15 +49,22 @@ void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const st
     floats += align_up(p.count, kAlignFloats);
     if (p.trainable) gradient_floats = floats;
   }
-  values_ = Buffer::host(floats * sizeof(float));
-  gradients_ = allocate(gradient_floats * sizeof(float));
+  value_bytes_ = floats * sizeof(float);
+  gradient_bytes_ = gradient_floats * sizeof(float);
   floats = 0;
   for (ModelBuffer& b : buffers_) {
     b.offset = floats;
     floats += align_up(b.count, kAlignFloats);
   }
-  buffer_values_ = Buffer::host(floats * sizeof(float));
+  buffer_bytes_ = floats * sizeof(float);
   laid_out_ = true;
+}
+
+void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+  place(finish_order);
+  values_ = memory_->allocate(value_bytes_);
+  gradients_ = allocate(gradient_bytes_);
+  buffer_values_ = memory_->allocate(buffer_bytes_);
 }
 
 ParameterId ParameterStore::find(const std::string& name) const {
@@ -96,25 +103,36 @@ void ParameterStore::to_stored(const Parameter& p, std::span<const float> canoni
   }
 }
 
-std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
-  const Parameter& p = parameters_[static_cast<size_t>(id)];
-  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
-  to_canonical(p, value(id), out);
+std::vector<float> ParameterStore::canonical(const Parameter& p, std::span<const float> stored) const {
+  std::vector<float> out(static_cast<size_t>(p.shape.numel())), scratch;
+  to_canonical(p, memory_->readable(stored, scratch), out);
   return out;
+}
+
+std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
+  return canonical(parameters_[static_cast<size_t>(id)], value(id));
 }
 
 std::vector<float> ParameterStore::canonical_gradient(ParameterId id) const {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
-  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
-  if (p.trainable) to_canonical(p, gradient(id), out);
-  return out;
+  if (!p.trainable) return std::vector<float>(static_cast<size_t>(p.shape.numel()));
+  return canonical(p, gradient(id));
 }
 
 void ParameterStore::set_canonical(ParameterId id, std::span<const float> values) {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
   if (static_cast<int64_t>(values.size()) != p.shape.numel())
     throw_error("{}: expected {} values, found {}", p.name, p.shape.numel(), values.size());
-  to_stored(p, values, value(id));
+  if (memory_->host()) return to_stored(p, values, value(id));
+  std::vector<float> stored(p.count);
+  to_stored(p, values, stored);
+  memory_->upload(value(id), stored);
+}
+
+void ParameterStore::set_buffer(BufferId id, std::span<const float> values) {
+  const ModelBuffer& b = buffers_[static_cast<size_t>(id)];
+  if (values.size() != b.count) throw_error("{}: expected {} values, found {}", b.name, b.count, values.size());
+  memory_->upload(buffer(id), values);
 }
 
 size_t ParameterStore::trainable_parameters() const {

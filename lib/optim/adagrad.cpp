@@ -8,7 +8,8 @@ class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(OptimizerInit init) : Optimizer(std::move(init)) {
     sum_ = add_state("sum");
-    ops().fill(arena_size(), sum_, static_cast<float>(settings().initial_accumulator_value));
+    const std::span<float> sums = state().back().values;
+    ops().fill(sums.size(), sums.data(), static_cast<float>(settings().initial_accumulator_value));
   }
   bool has_momentum() const override { return false; }
 

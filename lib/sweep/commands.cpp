@@ -47,7 +47,7 @@ CommandWords batch_command(const Trial& trial, const std::vector<std::string>& o
                      "--job-name=" + trial.name,
                      fmt::format("--ntasks={}", trial.world_size),
                      fmt::format("--cpus-per-task={}", trial.threads),
-                     "--output=" + without_patterns(trial.dir + "/stdout"),
+                     "--output=" + without_patterns(trial.dir + "/launch.log"),
                      "--open-mode=append"};
   append(words, options);
   words.push_back(script);

@@ -108,7 +108,7 @@ class Runner {
     PooledCommand command{.command = options_.submit
                                          ? batch_command(trial, sweep_.sbatch, script_, options_.program, there)
                                          : local_command(trial, options_.program, there),
-                          .output = options_.submit ? submit_output(trial) : trial.dir + "/stdout",
+                          .output = options_.submit ? submit_output(trial) : trial.dir + "/launch.log",
                           .cpus = cpus,
                           .limit = {}};
     if (sweep_.time_limit) command.limit = sweep_.time_limit->seconds;

@@ -82,7 +82,7 @@ TrialOutcome look_at(const Trial& trial) {
 }
 
 std::string reason_in_output(const Trial& trial) {
-  std::vector<std::string> lines = last_lines(trial.dir + "/stdout");
+  std::vector<std::string> lines = last_lines(trial.dir + "/launch.log");
   for (std::string& line : last_lines(submit_output(trial)))
     if (!is_whole_number(line)) lines.push_back(std::move(line));
   constexpr size_t kLongest = 300;

@@ -113,6 +113,8 @@ const Schema& log_schema() {
        key("noise_scale", &S::noise_scale, anything(),
            "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
            "reduction: about the largest batch that still pays."),
+       key("tensorboard", &S::tensorboard, anything(),
+           "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;
@@ -172,7 +174,7 @@ const Schema& device_schema() {
     Schema made = make<S>(
         "The device of each rank.",
         {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}),
-             "auto: the CPU, as long as layers are missing on the GPU; cuda: each rank takes a GPU of its node."),
+             "auto: GPUs where every rank has one of its own, else the CPU; cuda: each rank takes a GPU of its node."),
          key("oversubscribe", &S::oversubscribe, anything(),
              "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),

@@ -22,6 +22,7 @@ struct Key {
   std::string name;
   std::string type;    // for docs
   std::string bounds;  // for docs
+  std::string json;    // JSON schema of the value; empty for sections
   std::string doc;
   std::string default_text;           // for docs, where the struct's own default says too little
   std::vector<std::string> kinds;     // values of the schema's discriminator to which the key belongs; empty: all
@@ -81,6 +82,7 @@ Key key(std::string name, T S::*member, const Rule& rule, std::string doc) {
   result.name = std::move(name);
   result.type = type_name(T{});
   result.bounds = rule.describe();
+  result.json = json_schema(T{}, rule);
   result.doc = std::move(doc);
   result.read = [member, rule](const YamlNode& node, const std::string& path, void* object) {
     read_value(node, path, rule, static_cast<S*>(object)->*member);

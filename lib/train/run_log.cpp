@@ -98,6 +98,9 @@ void RunLog::write(const nlohmann::json& event) {
 void RunLog::start(const StartRecord& r) {
   if (!active_) return;
   open(r.resumed);
+  log::copy_to(dir_ + "/stdout", !r.resumed);
+  if (r.tensorboard) tensorboard_ = std::make_unique<EventFile>(dir_, r.resumed ? r.resumed->step : -1);
+  progress_.start(r.resumed ? r.resumed->step : 0, r.total_steps);
   std::ofstream file(dir_ + "/config.yaml");
   file << r.config_yaml;
   if (!file.flush()) throw_error("{}/config.yaml: cannot be written", dir_);
@@ -106,6 +109,7 @@ void RunLog::start(const StartRecord& r) {
                           {"parameters", r.parameters},
                           {"samples", r.samples},
                           {"steps_per_epoch", r.steps_per_epoch},
+                          {"total_steps", r.total_steps},
                           {"arithmetic", r.arithmetic},
                           {"environment", nlohmann::json::object()},
                           {"config", r.config_yaml}};
@@ -153,14 +157,38 @@ void RunLog::step(const StepRecord& r) {
     if (!rank.indices.empty()) event["rank_indices"].push_back(rank.indices);
   }
   write(event);
-  log::info("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s{}", r.epoch + 1, r.step,
-            r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second,
-            r.noise ? fmt::format("  noise scale {:.1f}", r.noise->noise_scale) : "");
+  progress_.loss(r.loss);
+  if (tensorboard_) add_scalars(r);
+  log::detail("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s{}", r.epoch + 1, r.step,
+              r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second,
+              r.noise ? fmt::format("  noise scale {:.1f}", r.noise->noise_scale) : "");
   for (size_t rank = 0; rank < r.ranks.size(); ++rank) {
     std::string indices;
     for (const auto& micro_step : r.ranks[rank].indices) indices += fmt::format(" [{}]", fmt::join(micro_step, ", "));
     log::info("  rank {}  loss {:.4f}{}{}", rank, r.ranks[rank].loss, indices.empty() ? "" : "  indices", indices);
   }
+}
+
+void RunLog::add_scalars(const StepRecord& r) {
+  EventFile::Scalars scalars{{"train/loss", r.loss},
+                             {"train/learning_rate", r.lr},
+                             {"train/samples_per_second", r.samples_per_second},
+                             {"train/epoch", static_cast<double>(r.epoch)}};
+  if (r.gradient_norm >= 0) scalars.emplace_back("train/gradient_norm", r.gradient_norm);
+  if (r.loss_scale > 0) scalars.emplace_back("train/loss_scale", r.loss_scale);
+  if (r.noise) scalars.emplace_back("train/noise_scale", r.noise->noise_scale);
+  tensorboard_->add(r.step, scalars);
+}
+
+void RunLog::add_scalars(const EvalRecord& r) {
+  std::vector<std::string> tags;
+  tags.reserve(r.metrics.values.size());  // the scalars point at them
+  EventFile::Scalars scalars{{"val/loss", r.metrics.loss}};
+  for (const MetricValue& value : r.metrics.values) {
+    if (value.form == MetricValue::Form::number)
+      scalars.emplace_back(tags.emplace_back("val/" + value.name), value.numbers.front());
+  }
+  tensorboard_->add(r.step, scalars);
 }
 
 void RunLog::eval(const EvalRecord& r) {
@@ -171,6 +199,7 @@ void RunLog::eval(const EvalRecord& r) {
                           {"seconds", r.seconds},   {"best", r.best}};
   for (const MetricValue& value : m.values) event[value.name] = json_of(value);
   write(event);
+  if (tensorboard_) add_scalars(r);
   log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, m.loss,
             headline(m), m.count, fmt::join(m.shard_sizes, " + "));
 }
@@ -187,6 +216,7 @@ void RunLog::probe(const std::string& when, int64_t step, const std::string& tex
 
 void RunLog::finish(const EndRecord& r) {
   if (!active_) return;
+  progress_.finish();
   nlohmann::json event = {
       {"event", "end"}, {"steps", r.steps}, {"seconds", r.seconds}, {"model_sha256", r.model_sha256}};
   if (r.best) {
@@ -197,7 +227,9 @@ void RunLog::finish(const EndRecord& r) {
 }
 
 void RunLog::stopped(int64_t steps, const std::string& reason, bool saved) {
-  if (active_) write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
+  if (!active_) return;
+  progress_.finish();
+  write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
 }
 
 }  // namespace lockstep

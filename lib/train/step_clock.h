@@ -5,8 +5,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -25,15 +27,21 @@ class StepClock {
  public:
   static constexpr int64_t kEvery = 16;
 
+  // settle: returns when the device has done what it was asked for; called in steps that are measured, for else the
+  // host's time would say nothing of the device's.
+  explicit StepClock(std::function<void()> settle) : settle_(std::move(settle)) {}
+
   void begin_step(int64_t step, bool is_told) {
     measuring_ = is_told || step % kEvery == 0;
     if (!measuring_) return;
+    settle_();
     ++steps_;
     last_ = Clock::now();
   }
   // What has passed since the step's start, or the lap before, was this phase.
   void lap(StepPhase phase) {
     if (!measuring_) return;
+    settle_();
     const Clock::time_point now = Clock::now();
     seconds_[static_cast<size_t>(phase)] += std::chrono::duration<double>(now - last_).count();
     last_ = now;
@@ -46,6 +54,7 @@ class StepClock {
 
  private:
   using Clock = std::chrono::steady_clock;
+  std::function<void()> settle_;
   bool measuring_ = false;
   int64_t steps_ = 0;
   std::array<double, kStepPhases.size()> seconds_{};

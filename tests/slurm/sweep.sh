@@ -26,7 +26,7 @@ code=0
 [[ $code == 1 ]] || fail "expected exit code 1, found $code: $(cat first.log)"
 grep -q 'world_size=1,lr=1e30: failed: exit code 1: lockstep: ' first.log || fail "the failed trial: $(cat first.log)"
 for trial in world_size=2,batch_size=4 world_size=1,batch_size=8; do
-  grep -q '"event":"end"' "runs/$trial/metrics.jsonl" || fail "$trial: $(cat "runs/$trial/stdout")"
+  grep -q '"event":"end"' "runs/$trial/metrics.jsonl" || fail "$trial: $(cat "runs/$trial/launch.log")"
 done
 grep -q 'global batch 8: 2 trials, largest difference' runs/results.md || fail "results: $(cat runs/results.md)"
 grep -q 'srun' runs/trial.sbatch || fail "batch file: $(cat runs/trial.sbatch)"

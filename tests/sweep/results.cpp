@@ -88,6 +88,6 @@ TEST_CASE("commands are words and are shown as one could type them") {
   const CommandWords batch = batch_command(one, {"--partition=fast"}, "trial.sbatch", "/bin/lockstep", false);
   const auto has = [&](const std::string& word) { return std::ranges::find(batch, word) != batch.end(); };
   CHECK(has("--ntasks=2"));
-  CHECK(has("--output=/tmp/50%%/world_size=2,batch_size=8/stdout"));
+  CHECK(has("--output=/tmp/50%%/world_size=2,batch_size=8/launch.log"));
   CHECK(has("--partition=fast"));
 }

@@ -27,7 +27,8 @@ TimeSplit taken(StepClock& clock, int rank, int world_size) {
 }  // namespace
 
 TEST_CASE("each 16th step is measured and those that are told of") {
-  StepClock clock;
+  int settled = 0;
+  StepClock clock([&] { ++settled; });
   for (int64_t number = 0; number < 17; ++number) step(clock, number, number == 3);
   const TimeSplit split = taken(clock, 0, 1);
   CHECK(split.steps == 3);  // 0, 3, 16
@@ -36,10 +37,11 @@ TEST_CASE("each 16th step is measured and those that are told of") {
   CHECK(split.ranks[0][3] >= 3 * 0.004);
   CHECK(split.ranks[0][0] == 0);
   CHECK(split.ranks[0][4] == 0);
+  CHECK(settled == 3 * 3);  // at the start and at each lap of a measured step
 }
 
 TEST_CASE("each rank has its own place in the sums and the clock starts anew") {
-  StepClock clock;
+  StepClock clock([] {});
   step(clock, 0, false);
   const TimeSplit split = taken(clock, 1, 3);
   CHECK(split.ranks.size() == 3);

@@ -96,6 +96,16 @@ struct CrossEntropy : AddSums {
   }
 };
 
+struct AddSums {
+  const Sums* sums;
+  bool more;
+  Sums* total;
+  constexpr void operator()(size_t) const {
+    const Sums &a = *total, &b = *sums;
+    *total = more ? Sums{a.loss + b.loss, a.weight + b.weight, a.bad_row < b.bad_row ? a.bad_row : b.bad_row} : b;
+  }
+};
+
 }  // namespace
 
 void elementwise_loss(cudaStream_t stream, const LossSpec& spec, const float* weights, const Elements& elements,
@@ -112,6 +122,10 @@ void elementwise_loss(cudaStream_t stream, const LossSpec& spec, const float* we
 
 void cross_entropy(cudaStream_t stream, const Logits& logits, Sums* parts) {
   launch_reduction(stream, logits.rows, CrossEntropy(logits), parts);
+}
+
+void add_sums(cudaStream_t stream, const Sums* sums, bool more, Sums* total) {
+  launch(stream, 1, AddSums{sums, more, total});
 }
 
 }  // namespace lockstep::cuda
