@@ -32,6 +32,14 @@ std::string markdown_cell(const json& value) {
   return text;
 }
 
+// What tells trials apart at a glance; the files have all columns.
+bool is_main_column(const std::string& name) {
+  static const std::set<std::string> names{
+      "trial",        "state",           "global_batch",  "samples_per_second", "strong_speedup", "strong_efficiency",
+      "weak_speedup", "weak_efficiency", "communication", "train_loss",         "val_accuracy",   "val_loss"};
+  return names.contains(name);
+}
+
 std::string console_cell(const json& value) {
   if (value.is_null()) return "-";
   if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
@@ -77,25 +85,19 @@ std::string results_markdown(const SweepResults& results) {
   return text;
 }
 
-// The columns that tell trials apart at a glance; the files have all of them.
 std::string results_console(const SweepResults& results) {
-  std::vector<std::vector<std::string>> lines(results.rows.size() + 1);
+  std::vector<std::string> lines(results.rows.size() + 1);
   for (size_t column = 0; column < results.columns.size(); ++column) {
-    const std::string& name = results.columns[column];
-    static const std::set<std::string> shown{
-        "trial",        "state",           "global_batch",  "samples_per_second", "strong_speedup", "strong_efficiency",
-        "weak_speedup", "weak_efficiency", "communication", "train_loss",         "val_accuracy",   "val_loss"};
-    if (!shown.contains(name)) continue;
-    std::vector<std::string> cells{name};
+    if (!is_main_column(results.columns[column])) continue;
+    std::vector<std::string> cells{results.columns[column]};
     for (const auto& row : results.rows) cells.push_back(console_cell(row[column]));
     size_t width = 0;
     for (const std::string& cell : cells) width = std::max(width, cell.size());
     for (size_t line = 0; line < cells.size(); ++line)
-      lines[line].push_back(name == "trial" ? fmt::format("{:<{}}", cells[line], width)
-                                            : fmt::format("{:>{}}", cells[line], width));
+      lines[line] +=
+          column == 0 ? fmt::format("{:<{}}", cells[line], width) : fmt::format("  {:>{}}", cells[line], width);
   }
-  std::string text;
-  for (const auto& line : lines) text += fmt::format("{}\n", fmt::join(line, "  "));
+  std::string text = fmt::format("{}\n", fmt::join(lines, "\n"));
   if (!results.notes.empty()) text += "\n";
   for (const std::string& note : results.notes) text += note + "\n";
   return text;
