@@ -11,9 +11,8 @@
 #include "train/yaml_parse.h"
 
 namespace lockstep {
-namespace {
 
-std::string read_file(const std::string& path) {
+std::string read_config_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw_error("{}: is a directory; expected a config file", path);
   std::ifstream file(path, std::ios::binary);
@@ -28,6 +27,8 @@ std::string read_file(const std::string& path) {
   if (file.bad()) throw_error("{}: cannot read the config file", path);
   return text;
 }
+
+namespace {
 
 // Position of a nested value, or of the innermost map on the way that exists.
 YamlPosition find_position(const YamlNode& root, std::initializer_list<const char*> path) {
@@ -117,7 +118,7 @@ Config parse_config(const std::string& text, const std::string& path, const std:
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_file(path), path, overrides);
+  return parse_config(read_config_file(path), path, overrides);
 }
 
 }  // namespace lockstep

@@ -37,6 +37,7 @@
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/step_clock.h"
 #include "train/stop_request.h"
 #include "train/validation_judge.h"
 
@@ -225,6 +226,7 @@ class Trainer {
   std::optional<std::string> interrupted_;  // by it
   StepStart step_start_;
   std::vector<Piece> pieces_;
+  StepClock clock_{[this] { backend_.synchronize(); }};
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;
