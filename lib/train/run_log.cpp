@@ -69,7 +69,8 @@ RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active)
   if (!active_) return;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
-  if (error) throw_error("run.dir {}: cannot be made: {}", dir, error.message());
+  if (error)
+    throw_error("run.dir {}: cannot be made: {}; set run.dir to a folder that you may write to", dir, error.message());
 }
 
 // Of a resumed run the lines up to its checkpoint stay.

@@ -100,9 +100,7 @@ struct AddToTotal {
   const Sums* sums;
   bool more;
   Sums* total;
-  constexpr void operator()(size_t) const {
-    *total = more ? AddSums::combine(*total, *sums) : *sums;
-  }
+  constexpr void operator()(size_t) const { *total = more ? AddSums::combine(*total, *sums) : *sums; }
 };
 
 }  // namespace
