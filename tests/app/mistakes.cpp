@@ -22,7 +22,7 @@ void write_files(const RunFolder& folder) {
   write("text.csv", "a,b,y\n1,2,0\n1,two,1\n");
   write("labels.csv", "a,b,y\n1,2,0\n1,2,7\n");
   write("no.gz", "this is no IDX file\n");
-  std::filesystem::create_directory(folder / "folder");
+  for (const char* name : {"folder", "full"}) std::filesystem::create_directory(folder / name);
   // Another run's checkpoints.
   REQUIRE(folder.train("used", 1, {"--set", "checkpoint.every=1"}).exit_code == 0);
   std::filesystem::remove_all(folder / "damaged");
@@ -31,9 +31,9 @@ void write_files(const RunFolder& folder) {
     if (entry.is_directory()) std::filesystem::resize_file(entry.path() / "model.safetensors", 20);
 }
 
-// What the program says, without the lines of mpirun and the folder's name.
+// What the program says, without the folder's name.
 std::string told(const Outcome& outcome, const std::string& folder) {
-  std::string text = outcome.output.substr(0, outcome.output.find("\n----"));
+  std::string text = outcome.output;
   for (size_t at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
   return text;
 }
@@ -41,27 +41,29 @@ std::string told(const Outcome& outcome, const std::string& folder) {
 }  // namespace
 
 TEST_CASE("fifty mistakes are each told with what and where and how to mend it") {
-  const RunFolder folder(kSound);
+  const RunFolder folder(kSound, std::filesystem::temp_directory_path());  // /dev/shm is made small for one
   write_files(folder);
+  const bool may_mount = run_process({"unshare", "-m", "true"}, 20).exit_code == 0;
   std::string page = kErrorsIntroduction;
   CHECK(mistakes().size() >= 50);
   for (const Mistake& mistake : mistakes()) {
     CAPTURE(mistake.what);
     std::ofstream(folder / "config.yaml") << mistake.config;
+    page += fmt::format("| {} | {} |\n", mistake.what, fmt::join(mistake.told, " ... "));
+    if (!mistake.prefix.empty() && !may_mount) continue;
     std::vector<std::string> command{LOCKSTEP_BINARY};
-    for (std::string argument : mistake.arguments) {
-      if (const size_t at = argument.find("FOLDER"); at != std::string::npos)
-        argument.replace(at, 6, (folder / "").string());
-      command.push_back(argument);
-    }
+    command.insert(command.end(), mistake.arguments.begin(), mistake.arguments.end());
     if (mistake.ranks > 1) command = mpirun(mistake.ranks, command);
+    command.insert(command.begin(), mistake.prefix.begin(), mistake.prefix.end());
+    for (std::string& word : command) {
+      if (const size_t at = word.find("FOLDER"); at != std::string::npos) word.replace(at, 6, (folder / "").string());
+    }
     const Outcome outcome = run_process(command, 60);
     CHECK(outcome.exit_code == mistake.exit_code);
     const std::string text = told(outcome, (folder / "").string());
     CAPTURE(text);
     for (const std::string& part : mistake.told) CHECK_MESSAGE(text.find(part) != std::string::npos, part);
     CHECK_MESSAGE(outcome.count(mistake.told.front()) == 1, "told once, whatever the ranks");
-    page += fmt::format("| {} | {} |\n", mistake.what, fmt::join(mistake.told, " ... "));
   }
   const std::string path = LOCKSTEP_SOURCE_DIR "/docs/errors.md";
   if (std::getenv("LOCKSTEP_UPDATE_DOCS") != nullptr) std::ofstream(path) << page;

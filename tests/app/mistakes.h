@@ -13,6 +13,7 @@ struct Mistake {
   std::vector<std::string> told;       // parts of the message, in its order: where, what, how to mend it
   int exit_code = 2;
   int ranks = 1;
+  std::vector<std::string> prefix = {};  // of the command: makes a small disk; left out where that is not permitted
 };
 const std::vector<Mistake>& mistakes();
 

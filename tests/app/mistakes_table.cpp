@@ -334,7 +334,7 @@ const std::vector<Mistake>& mistakes() {
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
                  "train: {epochs: 1, batch_size: 2}\n",
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun", "--set", "train.virtual_ranks=3"},
-       .told = {"train.virtual_ranks", "power of two"}},
+       .told = {"--set train.virtual_ranks: train.virtual_ranks must be a power of two"}},
       {.what = "A GPU where there is none",
        .config = "model: {layers: [{linear: 4}, relu, {linear: 2}]}\n"
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
@@ -384,7 +384,7 @@ const std::vector<Mistake>& mistakes() {
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
                  "train: {epochs: 1, batch_size: 2}\n",
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun", "--resume", "FOLDERnone"},
-       .told = {"--resume ", "none: no such checkpoint; --resume auto takes the newest of run.dir"}},
+       .told = {"none: no such checkpoint; --resume auto takes the newest of run.dir"}},
       {.what = "A run folder with checkpoints of another run",
        .config = "model: {layers: [{linear: 4}, relu, {linear: 2}]}\n"
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
@@ -398,14 +398,15 @@ const std::vector<Mistake>& mistakes() {
                  "train: {epochs: 1, batch_size: 2}\n",
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERdamaged", "--set", "checkpoint.every=1",
                      "--resume", "auto"},
-       .told = {"damaged", "model.safetensors: expected"}},
+       .told = {"damaged/checkpoints: holds no whole checkpoint:", "model.safetensors: expected",
+                "remove what is damaged to start anew"}},
       {.what = "Weights that there are not",
        .config = "model: {layers: [{linear: 4}, relu, {linear: 2}]}\n"
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
                  "train: {epochs: 1, batch_size: 2}\n",
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun", "--set",
                      "model.init_from.file=none.safetensors"},
-       .told = {"model.init_from", "none.safetensors: is missing"}},
+       .told = {"--set model.init_from.file: model.init_from: ", "none.safetensors: is missing"}},
       {.what = "A learning rate that is far too high",
        .config = "model: {layers: [{linear: 4}, relu, {linear: 2}]}\n"
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
@@ -414,6 +415,24 @@ const std::vector<Mistake>& mistakes() {
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun"},
        .told = {"the loss is not finite on rank 0 (rows", "lower optimizer.lr, clip with train.clip_norm"},
        .exit_code = 1},
+      {.what = "Too little shared memory",
+       .config = "model: {layers: [{linear: 400}, relu, {linear: 400}, {linear: 2}]}\n"
+                 "data: {train: {kind: synthetic, name: toy_train}}\n"
+                 "train: {epochs: 1, batch_size: 2}\n",
+       .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun", "--set", "distributed.backend=shm"},
+       .told = {"shared memory: ", "bytes needed, /dev/shm has",
+                "free: enlarge it (docker run --shm-size=2g) or set distributed.backend: mpi"},
+       .ranks = 2,
+       .prefix = {"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /dev/shm && exec \"$@\"", "--"}},
+      {.what = "A full disk",
+       .config = "model: {layers: [{linear: 400}, relu, {linear: 400}, {linear: 2}]}\n"
+                 "data: {train: {kind: synthetic, name: toy_train}}\n"
+                 "train: {epochs: 1, batch_size: 2}\n"
+                 "checkpoint: {every: 1}\n",
+       .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERfull/run"},
+       .told = {"the checkpoint of step 1 was not written: ", "No space left on device (the disk is full)"},
+       .exit_code = 1,
+       .prefix = {"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=600k tmpfs FOLDERfull && exec \"$@\"", "--"}},
   };
   return table;
 }
