@@ -68,7 +68,12 @@ Resources claim_resources(const Config& config, const MpiEnvironment& environmen
                                 {.threads = made.threads,
                                  .flush_denormals = config.device.flush_denormals,
                                  .winograd = config.device.convolution != "direct"},
-                                made.gpu);
+                                {.index = made.gpu,
+                                 .deterministic = config.device.deterministic,
+                                 .measure_convolutions = config.device.convolution_search == "measure",
+                                 .convolution_workspace = static_cast<size_t>(config.device.convolution_workspace_mb)
+                                                          << 20,
+                                 .tf32 = config.device.tf32});
   });
   const std::string& wanted = config.distributed.backend;
   const double timeout = config.distributed.timeout;
