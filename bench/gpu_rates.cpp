@@ -69,9 +69,8 @@ class Rates {
         alone({.a = transposed(ws), .b = xs, .type = type}, w16, x, y));
     add("input_gradient", seconds([&] { plan->backward_data(dy.data(), floats(w), dx.data(), workspace.data()); }),
         alone({.a = ws, .b = dys, .type = type}, w16, dy, dx));
-    add("weight_gradient", seconds([&] {
-          plan->backward_weights(x.data(), dy.data(), floats(dw), floats(db), false, workspace.data());
-        }),
+    add("weight_gradient",
+        seconds([&] { plan->backward_weights(x.data(), dy.data(), floats(dw), floats(db), false, workspace.data()); }),
         alone({.a = xs, .b = transposed(dys), .type = DType::f32}, x, dy, dw));
     return result;
   }
@@ -86,12 +85,12 @@ class Rates {
     const auto rate = [&](int arrays, double time) {
       return 4e-9 * arrays * static_cast<double>(options_.floats) / time;
     };
-    return {{"floats", options_.floats},
-            {"copy_gb_s", rate(2, seconds([&] { backend_.memory().copy(p.as<float>(), g.as<float>()); }))},
-            {"sgd_gb_s", rate(5, seconds([&] {
-                                ops.sgd({.lr = 0.1, .momentum = 0.9}, n, floats(p), floats(g), floats(m));
-                              }))},
-            {"adam_gb_s", rate(7, seconds([&] { ops.adam({}, n, floats(p), floats(g), floats(m), floats(v), nullptr); }))}};
+    return {
+        {"floats", options_.floats},
+        {"copy_gb_s", rate(2, seconds([&] { backend_.memory().copy(p.as<float>(), g.as<float>()); }))},
+        {"sgd_gb_s",
+         rate(5, seconds([&] { ops.sgd({.lr = 0.1, .momentum = 0.9}, n, floats(p), floats(g), floats(m)); }))},
+        {"adam_gb_s", rate(7, seconds([&] { ops.adam({}, n, floats(p), floats(g), floats(m), floats(v), nullptr); }))}};
   }
 
  private:

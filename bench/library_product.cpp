@@ -62,8 +62,7 @@ void LibraryProduct::run(const void* a, const void* b, void* d) {
   const float one = 1, zero = 0;
   const auto& algorithm = found_[taken_];
   blas_.check(lt.matmul(blas_.handle(), product_.get(), &one, a, a_.get(), b, b_.get(), &zero, d, d_.get(), d, d_.get(),
-                        &algorithm.algo, workspace_.data(), algorithm.workspaceSize,
-                        blas_.context().compute().get()),
+                        &algorithm.algo, workspace_.data(), algorithm.workspaceSize, blas_.context().compute().get()),
               "cublasLtMatmul");
 }
 

@@ -1,4 +1,5 @@
-// A matrix product by cuBLASLt as anybody would call it, with whatever algorithm it likes: what our plans are compared to.
+// A matrix product by cuBLASLt as anybody would call it, with whatever algorithm it likes: what our plans are compared
+// to.
 #pragma once
 
 #include "backend/cuda/blas_lt.h"

@@ -21,7 +21,8 @@ std::string nccl_settings(const char* const* environment) {
     found.emplace_back(setting.substr(0, longest));
     if (setting.size() > longest) found.back() += "...";
     // It goes to a terminal and into logs.
-    std::ranges::replace_if(found.back(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    std::ranges::replace_if(
+        found.back(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   }
   std::ranges::sort(found);
   std::string text;

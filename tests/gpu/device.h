@@ -1,5 +1,5 @@
-// A backend, and arrays on it that are told and read as PyTorch would have them: what a table of operations needs to run
-// each of them on the CPU and on the GPU.
+// A backend, and arrays on it that are told and read as PyTorch would have them: what a table of operations needs to
+// run each of them on the CPU and on the GPU.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // Tests on a GPU: every operation beside the CPU's, the tests of layers and networks that the CPU passes, and trainings
-// beside the CPU's. Without a GPU they say why they are skipped (exit code 77). The same sources run on a simulated GPU.
+// beside the CPU's. Without a GPU they say why they are skipped (exit code 77). The same sources run on a simulated
+// GPU.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -29,8 +29,7 @@ std::vector<Floats> affine(Device& device, Plan& plan, const TensorDesc& input, 
 
 std::vector<Floats> convolution(Device& device, const Conv2dSpec& spec) {
   const auto plan = device.backend().plan_conv2d(spec);
-  const int64_t weights =
-      spec.out_channels * spec.input.shape[1] / spec.groups * spec.kernel[0] * spec.kernel[1];
+  const int64_t weights = spec.out_channels * spec.input.shape[1] / spec.groups * spec.kernel[0] * spec.kernel[1];
   return affine(device, *plan, spec.input, static_cast<size_t>(weights), static_cast<size_t>(spec.out_channels));
 }
 

@@ -19,9 +19,10 @@ std::vector<Floats> activation(Device& device, Activation kind, DType type) {
 }
 
 // The parameters and the state after an update of `state` arrays.
-std::vector<Floats> update(Device& device, const std::function<void(const OptimizerOps&, float* p, const float* g,
-                                                                    const std::vector<float*>& state)>& step,
-                           size_t state) {
+std::vector<Floats> update(
+    Device& device,
+    const std::function<void(const OptimizerOps&, float* p, const float* g, const std::vector<float*>& state)>& step,
+    size_t state) {
   float *p = device.put(normal(n, 1)), *g = device.put(normal(n, 2));
   std::vector<float*> arrays;
   for (size_t i = 0; i < state; ++i) {

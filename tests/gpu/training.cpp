@@ -102,8 +102,8 @@ TEST_CASE("a training on the GPU goes on from a checkpoint with the same bits") 
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "net.yaml") << kConvNet;
   const auto train = [&](std::vector<std::string> more) {
-    std::vector<std::string> command{GPU_PROGRAM, "train", (folder / "net.yaml").string(), "--set", "device.kind=cuda",
-                                     "--set", "checkpoint.every=1 epochs"};
+    std::vector<std::string> command{GPU_PROGRAM,        "train", (folder / "net.yaml").string(), "--set",
+                                     "device.kind=cuda", "--set", "checkpoint.every=1 epochs"};
     command.insert(command.end(), more.begin(), more.end());
     const Outcome outcome = run_process(command, 200);
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);

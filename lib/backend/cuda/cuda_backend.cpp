@@ -82,8 +82,6 @@ std::unique_ptr<LossPlan> CudaBackend::plan_loss(const LossSpec& spec, int64_t b
   return make_cuda_loss(context_, spec, batch, classes);
 }
 
-std::unique_ptr<Backend> make_cuda_backend(const GpuOptions& options) {
-  return std::make_unique<CudaBackend>(options);
-}
+std::unique_ptr<Backend> make_cuda_backend(const GpuOptions& options) { return std::make_unique<CudaBackend>(options); }
 
 }  // namespace lockstep

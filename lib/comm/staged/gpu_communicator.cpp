@@ -45,8 +45,8 @@ std::unique_ptr<Communicator> make_gpu_communicator(std::string_view kind, const
   if (kind == "nccl" || (kind == "auto" && built && shared.empty() && host_sums.empty())) {
     const std::string settings = nccl_settings();
     why = fmt::format("{}; NCCL {}, {}",
-                      kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own", nccl_version(),
-                      settings.empty() ? "no NCCL_* variable set" : settings);
+                      kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own",
+                      nccl_version(), settings.empty() ? "no NCCL_* variable set" : settings);
     return make_nccl_communicator(environment, context, timeout_seconds);
   }
   auto host = make_communicator(kind, environment, timeout_seconds, &why);

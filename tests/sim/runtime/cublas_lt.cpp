@@ -85,8 +85,7 @@ cublasStatus_t check_product(const char* function, const Description& product, c
   const bool tf32 = product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   if ((product.compute != CUBLAS_COMPUTE_32F && !tf32) || product.scale != CUDA_R_32F)
     return wrong(function, "only fp32 sums are simulated", CUBLAS_STATUS_NOT_SUPPORTED);
-  if (tf32 && a.type != CUDA_R_32F)
-    return wrong(function, "TF32 is for fp32 matrices", CUBLAS_STATUS_NOT_SUPPORTED);
+  if (tf32 && a.type != CUDA_R_32F) return wrong(function, "TF32 is for fp32 matrices", CUBLAS_STATUS_NOT_SUPPORTED);
   const bool known = a.type == CUDA_R_32F || a.type == CUDA_R_16BF || a.type == CUDA_R_16F;
   if (!known || a.type != b.type || c.type != d.type || (d.type != a.type && d.type != CUDA_R_32F))
     return wrong(function, "no product of these types", CUBLAS_STATUS_NOT_SUPPORTED);
