@@ -46,7 +46,8 @@ void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
 // What is recorded later does not count.
 void Scheduler::wait(int stream, const std::shared_ptr<EventState>& event) {
   const uint64_t count = event->recorded;
-  enqueue(stream, "wait", [event, count] { return event->completed >= count; }, false);
+  enqueue(
+      stream, "wait", [event, count] { return event->completed >= count; }, false);
 }
 
 void Scheduler::draw_priorities() {
