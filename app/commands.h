@@ -20,6 +20,8 @@ Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
+Command add_report(CLI::App& parent);
+Command add_sweep(CLI::App& parent);
 Command add_top(CLI::App& parent);
 Command add_describe(CLI::App& parent);
 

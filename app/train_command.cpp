@@ -19,6 +19,7 @@
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
+#include "train/memory_check.h"
 #include "train/resources.h"
 #include "train/slurm_job.h"
 #include "train/summary.h"
@@ -55,6 +56,15 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
   return kStoppedEarly;
 }
 
+// The first rank of each node asks for all of them. On a GPU its own memory is what counts.
+void check_memory(const DataFacts& data, const Config& config, const Resources& resources, const MpiEnvironment& mpi) {
+  if (mpi.local_rank() != 0 || resources.gpu >= 0) return;
+  const MemoryEstimate estimate = estimate_memory(config, data, mpi.size(), *resources.backend);
+  const NodeMemory node = node_memory([](const char* name) { return std::getenv(name); });
+  if (const std::string text = memory_shortage(estimate, mpi.local_size(), mpi.rank() == 0, node); !text.empty())
+    throw_error("{}", text);
+}
+
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
 int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog, Config& config) {
   run_agreed(mpi.world(), [&] {
@@ -82,7 +92,8 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
   std::optional<StopSources> stop;
   if (!options.dry_run) stop = stop_sources(config.run, mpi.rank(), kProgramStart);
   trainer = std::make_unique<Trainer>(config, *resources.backend, *resources.communicator, *log, options.resume,
-                                      std::move(stop));
+                                      std::move(stop),
+                                      [&](const DataFacts& data) { check_memory(data, config, resources, mpi); });
   if (options.dry_run) {
     log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
               trainer->arithmetic());

@@ -259,6 +259,8 @@ struct Config {
 Config load_config(const std::string& path, const std::vector<std::string>& overrides);
 // The same for text already read (`path` is the name in messages and where relative paths start).
 Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& overrides);
+// The text of a config file. Error: no file, or larger than any config.
+std::string read_config_file(const std::string& path);
 // The resolved file: every key, accepted by load_config, which gives the same structs again.
 std::string to_yaml(const Config& config);
 // docs/config.md and docs/config.schema.json, made from the schema table.

@@ -15,7 +15,7 @@ Key model_section() {
     read_map(model_schema(), node, path, object);
   };
   result.child_object = [](const void* object) { return object; };
-  return std::move(result).must().also({"network", "architecture"});
+  return std::move(result).must("model: {preset: mnist_convnet}").also({"network", "architecture"});
 }
 
 template <class S>
@@ -192,7 +192,9 @@ const Schema& root_schema() {
   static const Schema schema =
       make<S>("One map of sections.",
               {section("run", &S::run, run_schema, "The run as a whole."), model_section(),
-               section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
+               section("data", &S::data, data_schema, "The data sets.")
+                   .must("data: {train: {kind: csv, file: points.csv}}")
+                   .also({"dataset", "datasets"}),
                section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
                section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
                section("optimizer", &S::optimizer, optimizer_schema, "The optimizer.").also({"optim"}),

@@ -25,6 +25,7 @@ struct Key {
   std::string json;    // JSON schema of the value; empty for sections
   std::string doc;
   std::string default_text;           // for docs, where the struct's own default says too little
+  std::string example;                // for the message that a required key is missing
   std::vector<std::string> kinds;     // values of the schema's discriminator to which the key belongs; empty: all
   std::vector<std::string> synonyms;  // names elsewhere, for "did you mean"
   bool required = false;
@@ -41,7 +42,11 @@ struct Key {
   Key of(std::vector<std::string> names) && { return kinds = std::move(names), std::move(*this); }
   Key also(std::vector<std::string> names) && { return synonyms = std::move(names), std::move(*this); }
   Key by_default(std::string text) && { return default_text = std::move(text), std::move(*this); }
-  Key must() && { return required = true, std::move(*this); }
+  Key must(const std::string& such_as = "") && {
+    required = true;
+    if (!such_as.empty()) example = "; for example " + such_as;
+    return std::move(*this);
+  }
 };
 
 // What a schema's check sees of the map it was read from.

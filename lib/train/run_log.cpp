@@ -69,7 +69,8 @@ RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active)
   if (!active_) return;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
-  if (error) throw_error("run.dir {}: cannot be made: {}", dir, error.message());
+  if (error)
+    throw_error("run.dir {}: cannot be made: {}; set run.dir to a folder that you may write to", dir, error.message());
 }
 
 // Of a resumed run the lines up to its checkpoint stay.
@@ -107,9 +108,13 @@ void RunLog::start(const StartRecord& r) {
   nlohmann::json event = {{"event", r.resumed ? "resume" : "start"},
                           {"world_size", r.world_size},
                           {"parameters", r.parameters},
+                          {"samples", r.samples},
+                          {"steps_per_epoch", r.steps_per_epoch},
                           {"total_steps", r.total_steps},
                           {"arithmetic", r.arithmetic},
+                          {"environment", nlohmann::json::object()},
                           {"config", r.config_yaml}};
+  for (const auto& [name, value] : r.environment) event["environment"][name] = value;
   if (r.resumed) {
     event["step"] = r.resumed->step;
     event["checkpoint"] = r.resumed->checkpoint;
@@ -118,14 +123,25 @@ void RunLog::start(const StartRecord& r) {
   log::info("{} parameters, world_size {}, {}", r.parameters, r.world_size, r.arithmetic);
 }
 
+// An event of its own, before the step's: it does not count (is_counted), as times differ from run to run.
+void RunLog::time(const StepRecord& r) {
+  if (r.time.steps == 0) return;
+  nlohmann::json event = {{"event", "time"}, {"step", r.step}, {"steps", r.time.steps}};
+  for (size_t phase = 0; phase < kStepPhases.size(); ++phase)
+    for (const auto& rank : r.time.ranks) event[std::string(kStepPhases[phase])].push_back(rank[phase]);
+  write(event);
+}
+
 void RunLog::step(const StepRecord& r) {
   if (!active_) return;
+  time(r);
   nlohmann::json event = {{"event", "step"},
                           {"step", r.step},
                           {"epoch", r.epoch},
                           {"loss", number(r.loss)},
                           {"lr", r.lr},
                           {"samples", r.samples},
+                          {"samples_seen", r.samples_seen},
                           {"samples_per_second", number(r.samples_per_second)}};
   if (r.gradient_norm >= 0 || std::isnan(r.gradient_norm)) event["gradient_norm"] = number(r.gradient_norm);
   if (r.loss_scale > 0) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dist/noise_scale.h"
@@ -16,6 +17,7 @@
 #include "train/evaluator.h"
 #include "train/event_file.h"
 #include "train/progress.h"
+#include "train/step_clock.h"
 
 namespace lockstep {
 
@@ -29,11 +31,13 @@ struct StepRecord {
   int64_t steps_per_epoch = 0, step_in_epoch = 0;
   double loss = 0, lr = 0;
   int64_t samples = 0;                 // of this step, over all ranks
+  int64_t samples_seen = 0;            // by all steps of the run up to this one
   double samples_per_second = 0;       // since the line before
   double gradient_norm = -1;           // before clipping; negative: not computed
   double loss_scale = 0;               // of the next step; 0: none (not fp16)
   int64_t skipped = 0;                 // steps left out so far because their gradients overflowed
   std::optional<NoiseEstimate> noise;  // log.noise_scale
+  TimeSplit time;                      // of the steps measured since the line before
   std::vector<RankStep> ranks;         // empty unless asked for
 };
 
@@ -63,8 +67,10 @@ struct StartRecord {
   std::string config_yaml;
   int world_size = 1;
   int64_t parameters = 0;
-  int64_t total_steps = 0;  // of the whole run
+  int64_t total_steps = 0;                   // of the whole run
+  int64_t samples = 0, steps_per_epoch = 0;  // of the training set; of a whole epoch
   std::string arithmetic;
+  std::vector<std::pair<std::string, std::string>> environment;  // see environment.h
   bool tensorboard = false;
   std::optional<ResumedLog> resumed;
 };
@@ -93,6 +99,7 @@ class RunLog {
   void write(const nlohmann::json& event);
   void add_scalars(const StepRecord& record);
   void add_scalars(const EvalRecord& record);
+  void time(const StepRecord& record);
   std::string dir_;
   int file_ = -1;
   std::unique_ptr<EventFile> tensorboard_;  // null: not wanted

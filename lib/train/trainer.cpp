@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "dist/replica_check.h"
+#include "train/environment.h"
 #include "train/model_digest.h"
 
 namespace lockstep {
@@ -26,7 +27,10 @@ RunResult Trainer::run() {
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),
               .total_steps = total_steps_,
+              .samples = plan_.spec().samples,
+              .steps_per_epoch = plan_.epoch().steps(),
               .arithmetic = arithmetic_,
+              .environment = environment_facts(backend_, communicator_),
               .tensorboard = config_.log.tensorboard,
               .resumed = resumed_log()});
   log_probes("before broadcast", false);

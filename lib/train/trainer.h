@@ -32,10 +32,12 @@
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/loss_scaling.h"
+#include "train/memory_estimate.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/step_clock.h"
 #include "train/stop_request.h"
 #include "train/validation_judge.h"
 
@@ -57,12 +59,16 @@ struct RunResult {
   bool saved = false;                      // then: it can be gone on with
 };
 
+// Asked once the data is read, on every rank; throws Error where what is still to be allocated won't fit.
+using MemoryCheck = std::function<void(const DataFacts&)>;
+
 class Trainer {
  public:
   // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
   // expanded already; all references must outlive the trainer.
   Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt);
+          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt,
+          const MemoryCheck& check_memory = {});
   ~Trainer();
 
   RunResult run();
@@ -220,6 +226,7 @@ class Trainer {
   std::optional<std::string> interrupted_;  // by it
   StepStart step_start_;
   std::vector<Piece> pieces_;
+  StepClock clock_{[this] { backend_.synchronize(); }};
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;

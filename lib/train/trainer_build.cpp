@@ -18,7 +18,7 @@
 namespace lockstep {
 
 Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-                 const ResumeRequest& resume, std::optional<StopSources> stop)
+                 const ResumeRequest& resume, std::optional<StopSources> stop, const MemoryCheck& check_memory)
     : config_(config),
       backend_(backend),
       communicator_(communicator),
@@ -31,6 +31,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
+  if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
   const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });

@@ -39,6 +39,7 @@ bool Trainer::train_step(int64_t step_in_epoch) {
   communicator_.activity().step(step_);
   fault_.at_step(step_);
   nonfinite_->begin_step();
+  clock_.begin_step(step_, log_due_after(step_ + 1));
   if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   keep_step_start(step_in_epoch);
   for (int64_t piece = 0; piece < ranks_.held; ++piece) {
@@ -53,6 +54,7 @@ bool Trainer::train_step(int64_t step_in_epoch) {
   learning_rate_->apply(*optimizer_, step_, epoch_);
   const bool overflowed = loss_scaling_->overflowed(step_);
   if (!nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) && !overflowed) update();
+  clock_.lap(StepPhase::optimizer);
   samples_since_log_ += epoch_plan_.step_samples(step_in_epoch);
   position_ = epoch_plan_.position_after(step_in_epoch);
   step_in_epoch_ = step_in_epoch;
@@ -73,6 +75,7 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
     if (asked_to_end()) return false;
     synchronizer_->begin_micro_step(static_cast<int>(i), static_cast<int>(micro_steps));
     const Batch& batch = next_batch();
+    clock_.lap(StepPhase::data);
     if (config_.log.indices) mine.indices.emplace_back(batch.rows.begin(), batch.rows.end());
     if (batch.count == 0) {
       if (batch_statistics_ == nullptr) continue;
@@ -88,6 +91,7 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
   if (!accumulate) backend_.memory().zero(network_->store().gradients());
   statistics_->leave(piece, samples);
   synchronizer_->finish();
+  clock_.lap(StepPhase::communication);
   take_losses(mine.window);
   if (noise_scale_) noise_scale_->end_window(samples);
   return true;
@@ -158,7 +162,9 @@ void Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, int64
   bound.used = true;
   bound.loss->add_forward_backward(graph.output(), target, scale, graph.output_gradient());
   if (average_ranks_ && mean_ && weight_per_sample_ == 0) divide_by_own_weight(bound, piece);
+  clock_.lap(StepPhase::forward);
   graph.backward(accumulate, *synchronizer_);
+  clock_.lap(StepPhase::backward);
 }
 
 TensorView Trainer::target_of(const Batch& batch) const {

@@ -100,10 +100,7 @@ struct AddToTotal {
   const Sums* sums;
   bool more;
   Sums* total;
-  constexpr void operator()(size_t) const {
-    const Sums &a = *total, &b = *sums;
-    *total = more ? Sums{a.loss + b.loss, a.weight + b.weight, a.bad_row < b.bad_row ? a.bad_row : b.bad_row} : b;
-  }
+  constexpr void operator()(size_t) const { *total = more ? AddSums::combine(*total, *sums) : *sums; }
 };
 
 }  // namespace

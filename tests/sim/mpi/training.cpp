@@ -4,6 +4,7 @@
 // bits under every order of the streams and after a resume.
 #include <doctest/doctest.h>
 
+#include "comm/run_agreed.h"
 #include "sim/training.h"
 
 using namespace lockstep;
