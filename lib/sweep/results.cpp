@@ -43,12 +43,13 @@ std::vector<ScalingPoint> scaling_points(const std::vector<Trial>& trials, const
   std::vector<ScalingPoint> points;
   for (size_t i = 0; i < trials.size(); ++i) {
     const Trial& trial = trials[i];
+    const bool has_rate = outcomes[i].run && outcomes[i].state != TrialOutcome::State::failed;
     points.push_back({.world_size = trial.world_size,
                       .batch_size = trial.batch_size,
                       .accumulate = trial.accumulate,
                       .global_batch = trial.global_batch,
                       .others = others(trial),
-                      .throughput = outcomes[i].run ? throughput(*outcomes[i].run) : std::nan("")});
+                      .throughput = has_rate ? throughput(*outcomes[i].run) : std::nan("")});
   }
   return points;
 }

@@ -10,6 +10,7 @@
 
 #include "data/data_plan.h"
 #include "data/loader.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/virtual_ranks.h"
 #include "nn/builder.h"
 #include "optim/parameter_groups.h"
@@ -19,6 +20,11 @@
 
 namespace lockstep {
 namespace {
+
+// Nothing is computed here.
+struct NoSums final : StatisticsReducer {
+  void sum(std::span<double>) override {}
+};
 
 // The batch sizes that graphs are bound to.
 struct GraphSizes {
@@ -162,7 +168,11 @@ MemoryEstimate estimate_memory(const Config& config, const DataFacts& data, int6
   const GraphSizes sizes = graph_sizes(run);
   const ModelSpec model = model_spec(config);
   const DType precision = activation_type(config.train);
-  Network network(model, data.train.sample_shape, backend, run.batch, frozen_parameters(config), nullptr, precision);
+  NoSums batch_statistics;  // of all ranks may be those of one sample on each
+  const bool across_ranks =
+      parse_batch_norm_policy(config.distributed.batch_norm) == BatchNormPolicy::sync && world_size > 1;
+  Network network(model, data.train.sample_shape, backend, run.batch, frozen_parameters(config),
+                  across_ranks ? &batch_statistics : nullptr, precision);
   network.place();
   const ParameterStore& store = network.store();
   const int partial_sums = std::countr_zero(static_cast<uint64_t>(run.ranks.held));

@@ -31,9 +31,9 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   communicator_.activity().prepare(config.distributed.prepare_timeout);
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
-  if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
   const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
+  if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });

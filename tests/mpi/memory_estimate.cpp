@@ -56,7 +56,7 @@ size_t heap() {
 }
 
 struct Folder {
-  std::string path = (memory_folder() / ("lockstep_memory_" + std::to_string(getpid()))).string();
+  std::string path = (memory_folder() / ("lockstep_memory_" + std::to_string(getppid()))).string();
   ~Folder() { fs::remove_all(path); }
 };
 

@@ -60,22 +60,31 @@ TEST_CASE("add: inputs of different layouts are joined in the first one's") {
   BindContext context{*backend, Phase::training, true, inputs, false, {}};
   const Binding binding = layer->bind(context);
   CHECK((binding.output == blocked));
-  const std::vector<float> a = random_floats(64, 1), b = random_floats(64, 2);
-  std::vector<float> a_blocked(64), y(64), y_plain(64), workspace(binding.workspace_bytes / 4), dx0(64), dx1(64),
-      dy(64);
-  backend->reorder(plain, a.data(), blocked, a_blocked.data());
-  const void* x[] = {a_blocked.data(), b.data()};
+  const Memory& memory = backend->memory();
+  std::vector<Buffer> arrays;
+  const auto array = [&](const std::vector<float>& values) {
+    const std::span<float> made = arrays.emplace_back(memory.allocate(256)).as<float>();
+    memory.upload(made, values);
+    return made;
+  };
+  const std::vector<float> none(64), a = random_floats(64, 1), b = random_floats(64, 2);
+  const std::span<float> a_plain = array(a), b_plain = array(b), a_blocked = array(none), y = array(none),
+                         y_plain = array(none), dx0 = array(none), dx1 = array(none), dy = array(none);
+  const Buffer workspace = memory.allocate(binding.workspace_bytes);
+  backend->reorder(plain, a_plain.data(), blocked, a_blocked.data());
+  const void* x[] = {a_blocked.data(), b_plain.data()};
   void* dx[] = {dx0.data(), dx1.data()};
   Io io{.x = x, .y = y.data(), .workspace = workspace.data()};
   layer->forward(io);
   backend->reorder(blocked, y.data(), plain, y_plain.data());
-  for (size_t i = 0; i < 64; ++i) CHECK_EQ(y_plain[i], a[i] + b[i]);
-  backend->reorder(plain, b.data(), blocked, dy.data());
+  const std::vector<float> sum = memory.downloaded(y_plain);
+  for (size_t i = 0; i < 64; ++i) CHECK_EQ(sum[i], a[i] + b[i]);
+  backend->reorder(plain, b_plain.data(), blocked, dy.data());
   io.dy = dy.data();
   io.dx = dx;
   layer->backward(io);
-  CHECK_EQ(differs(dx0, dy, 0, 0), "");
-  CHECK_EQ(differs(dx1, b, 0, 0), "");
+  CHECK_EQ(differs(memory.downloaded(dx0), memory.downloaded(dy), 0, 0), "");
+  CHECK_EQ(differs(memory.downloaded(dx1), b, 0, 0), "");
 }
 
 TEST_CASE("relu and tanh and sigmoid and dropout run in place with the same numbers") {

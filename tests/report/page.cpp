@@ -208,8 +208,8 @@ TEST_CASE("the reader's numbers show who gets which samples and which loaders st
   CHECK(padded["ranks"][3] == nlohmann::json({"rank 3", "3", "2", "1", "0"}));
   CHECK(padded["text"] == plan_report({.samples = 10, .world_size = 4, .batch_size = 2, .uneven = Uneven::pad},
                                       std::vector<int64_t>{4}, {.shuffle = false}));
-  CHECK(page_answer.answer[1]["warning"] ==
-        "Warning: every loader is empty: 5 samples, 8 ranks, batch 2, drop_last: nothing to train");
+  const DataPlan empty({.samples = 5, .world_size = 8, .batch_size = 2, .drop_last = true});
+  CHECK(page_answer.answer[1]["warning"] == "Warning: " + empty_loader_text(empty));
   CHECK(page_answer.answer[2]["text"].get<std::string>().find("world_size 1: global batch = batch_size 2") !=
         std::string::npos);
 }

@@ -138,17 +138,21 @@ TEST_CASE("batch norm on the GPU is that of the CPU in every layout") {
 }
 
 TEST_CASE("batch norm on the GPU keeps a tiny variance around a large mean") {
+  constexpr int count = 4096;  // their squares take more bits than a double has
   std::vector<float> x;
-  for (int i = 0; i < 64; ++i) x.push_back(4096.0F + static_cast<float>(i % 4) / 1024);
+  double mean = 0, squares = 0;
+  for (int i = 0; i < count; ++i) x.push_back(60000.0F + static_cast<float>(i % 7) / 256);
+  for (const float value : x) mean += (static_cast<double>(value) - 60000) / count;
+  for (const float value : x) squares += std::pow(static_cast<double>(value) - 60000 - mean, 2);
   GpuArrays gpu;
-  const BatchNormSpec spec{.input = {.shape = Shape{64, 1}}, .eps = 0, .affine = false};
+  const BatchNormSpec spec{.input = {.shape = Shape{count, 1}}, .eps = 0, .affine = false};
   const auto plan = cuda::make_batch_norm(gpu.context(), spec);
-  float *y = gpu.floats(64), *mean = gpu.put(std::vector<float>(1)), *var = gpu.put(std::vector<float>(1));
-  plan->forward(gpu.put(x), nullptr, nullptr, mean, var, gpu.put(std::vector<float>(1)), y,
+  float *y = gpu.floats(count), *moving = gpu.put(std::vector<float>(1)), *var = gpu.put(std::vector<float>(1));
+  plan->forward(gpu.put(x), nullptr, nullptr, moving, var, gpu.put(std::vector<float>(1)), y,
                 gpu.make(plan->saved_bytes()));
-  CHECK_EQ(gpu.get(var, 1)[0], doctest::Approx(0.1 * 64 / 63 * 1.25 / 1024 / 1024).epsilon(1e-6));
-  const float expected = static_cast<float>(1.5 / std::sqrt(1.25));
-  CHECK_EQ(differs(std::vector{gpu.get(y, 64)[3]}, std::vector{expected}, 1e-6, 0), "");
+  CHECK_EQ(gpu.get(var, 1)[0], doctest::Approx(0.1 * squares / (count - 1)).epsilon(1e-6));
+  const auto expected = static_cast<float>((6.0 / 256 - mean) / std::sqrt(squares / count));
+  CHECK_EQ(differs(std::vector{gpu.get(y, count)[6]}, std::vector{expected}, 1e-6, 0), "");
 }
 
 TEST_CASE("batch norm on the GPU refuses one value per channel in training") {

@@ -44,7 +44,7 @@ class SharedFolder {
 
 struct GpuRun {
   std::vector<double> losses, validation;  // on rank 0, of every step and of every validation
-  std::vector<float> weights, optimizer;   // PyTorch's layout; the whole state as it is stored
+  std::vector<float> weights, optimizer;   // in PyTorch's layout, all parameters train
   std::string digest, communicator;
   int64_t steps = 0;
 
@@ -66,7 +66,11 @@ struct GpuRun {
       }
       for (const StateArray& array : trainer.optimizer().state()) {
         const std::vector<float> values = store.memory().downloaded(array.values);
-        optimizer.insert(optimizer.end(), values.begin(), values.end());
+        for (const Parameter& p : store.parameters()) {
+          std::vector<float> canonical(static_cast<size_t>(p.shape.numel()));
+          ParameterStore::to_canonical(p, std::span(values).subspan(p.offset, p.count), canonical);
+          optimizer.insert(optimizer.end(), canonical.begin(), canonical.end());
+        }
       }
       digest = model_digest(store);
     }

@@ -1,6 +1,5 @@
 // Conv2dPlan by cuDNN, channels last. The output is; an input that is not is copied. 16-bit plans keep a rounded copy
 // of the fp32 weights, and add cuDNN's 16-bit weight gradients into fp32.
-#include <algorithm>
 #include <cstdint>
 
 #include "backend/conv2d_geometry.h"

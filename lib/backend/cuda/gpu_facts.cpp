@@ -43,6 +43,7 @@ GpuFacts gpu_facts() {
   cudaGetLastError();
   if (found != cudaSuccess) {
     facts.why_none = cudaGetErrorString(found);
+    if (found != cudaErrorNoDevice) facts.why_none = "cudaGetDeviceCount failed: " + facts.why_none;
     if (facts.driver == 0) facts.why_none = "this machine has no NVIDIA driver";
     return facts;
   }
@@ -50,7 +51,7 @@ GpuFacts gpu_facts() {
     cudaDeviceProp properties{};
     char bus_id[32] = "";
     if (const cudaError_t asked = cudaGetDeviceProperties(&properties, i); asked != cudaSuccess) {
-      facts.why_none = fmt::format("GPU {}: {}", i, cudaGetErrorString(asked));
+      facts.why_none = fmt::format("GPU {}: cudaGetDeviceProperties failed: {}", i, cudaGetErrorString(asked));
       facts.visible.clear();
       return facts;
     }

@@ -86,7 +86,10 @@ function emptyLoaderText(plan) {
   let geometry = `${spec.samples} samples, ${spec.world_size} ranks, batch ${spec.batch_size}`;
   if (spec.uneven === 'drop') geometry += ', uneven: drop';
   if (spec.drop_last) geometry += ', drop_last';
-  if (plan.emptyEverywhere) return `every loader is empty: ${geometry}: nothing to train`;
+  if (plan.emptyEverywhere) {
+    const keep = spec.drop_last ? ', or keep the last batch (sampler.drop_last: false)' : '';
+    return `every loader is empty: ${geometry}: nothing to train; lower train.batch_size, start fewer ranks${keep}`;
+  }
   const idle = spec.world_size - spec.samples;
   return `${idle} ranks have no samples: ${geometry}: they only take part in the reductions`;
 }
