@@ -120,9 +120,9 @@ def measure(options):
         run_all([[folder / f"bench_gpu{suffix}", *(TINY_RATES if options.tiny else [])]], limit(60))[0]))
     for name, case, torch_case, batch, overrides, steps in CASES:
         overrides = [*overrides, *(TINY[case] if options.tiny else [f"train.batch_size={batch}"])]
-        steps = 2 if options.tiny else steps
-        counts = ["--warmup", 1 if options.tiny else max(5, steps // 10), "--steps", steps, "--blocks", min(10, steps)]
-        row = {"name": name, "ours": None, "eager": None, "compiled": None}
+        steps = 1 if options.tiny else steps
+        counts = ["--warmup", 0 if options.tiny else max(5, steps // 10), "--steps", steps, "--blocks", min(10, steps)]
+        row = {"name": name + " (tiny)" * options.tiny, "ours": None, "eager": None, "compiled": None}
         results["rows"].append(row)
         row["ours"] = attempt(results, name, lambda: our_step(folder / f"bench_step{suffix}", case, overrides, counts, limit(120)))
         for kind in ("eager", "compiled") if options.torch else ():
