@@ -32,8 +32,9 @@ const std::string kConvNet =
     "    - {max_pool2d: 2}\n"
     "    - {conv2d: {out: 32, kernel: 3}}\n"
     "    - relu\n"
-    "    - {dropout: 0.25}\n"
     "    - flatten\n"
+    "    - {linear: 20}\n"
+    "    - {dropout: 0.25}\n"  // of flat samples: images have their own order on each device, and so their masks
     "    - {linear: 4}\n" +
     kData;
 
