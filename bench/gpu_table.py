@@ -139,7 +139,7 @@ def number(value, form):
 def step_lines(rows):
     version = next((row[kind]["torch"] for row in rows for kind in ("eager", "compiled") if row[kind]), None)
     torch = f"torch {version}" if version else "torch"
-    yield (f"{'training on one GPU':<40} {'us/step':>10} {'samples/s':>11} {'GPU busy':>8} {torch + ' eager':>22} {'ours / eager':>12}"
+    yield (f"{'training on one GPU':<46} {'us/step':>10} {'samples/s':>11} {'GPU busy':>8} {torch + ' eager':>22} {'ours / eager':>12}"
            f" {'compiled':>11} {'ours / compiled':>15}")
     for row in rows:
         ours, eager, compiled = row["ours"], row["eager"], row["compiled"]
@@ -149,7 +149,7 @@ def step_lines(rows):
         def beside(theirs):
             return rate / theirs["samples_per_second"] if rate and theirs else None
 
-        yield (f"{row['name']:<40} {number(ours and ours['us_per_step']['median'], '.1f'):>10} {number(rate, '.0f'):>11}"
+        yield (f"{row['name']:<46} {number(ours and ours['us_per_step']['median'], '.1f'):>10} {number(rate, '.0f'):>11}"
                f" {number(busy, '.0f') + (' %' if busy is not None else ''):>8} {number(eager and eager['samples_per_second'], '.0f'):>22}"
                f" {number(beside(eager), '.2f'):>12} {number(compiled and compiled['samples_per_second'], '.0f'):>11}"
                f" {number(beside(compiled), '.2f'):>15}")
@@ -157,15 +157,15 @@ def step_lines(rows):
 
 def rate_lines(rates):
     linear, update = rates["linear"], rates["update"]
-    yield (f"{'linear {0} x {1} -> {2}, {3}'.format(linear['batch'], linear['in'], linear['out'], linear['type']):<40}"
+    yield (f"{'linear {0} x {1} -> {2}, {3}'.format(linear['batch'], linear['in'], linear['out'], linear['type']):<46}"
            f" {'TFLOP/s':>10} {'cuBLASLt alone':>15} {'share':>8}")
     for key in ("forward", "input_gradient", "weight_gradient"):
         ours, alone = linear[key]["tflops"], linear[key]["library_tflops"]
-        yield f"{key.replace('_', ' '):<40} {ours:>10.1f} {alone:>15.1f} {100 * ours / alone:>6.0f} %"
+        yield f"{key.replace('_', ' '):<46} {ours:>10.1f} {alone:>15.1f} {100 * ours / alone:>6.0f} %"
     yield ""
-    yield f"{'update of {0} parameters'.format(update['floats']):<40} {'GB/s':>10} {'a copy':>15} {'share':>8}"
+    yield f"{'update of {0} parameters'.format(update['floats']):<46} {'GB/s':>10} {'a copy':>15} {'share':>8}"
     for key, name in (("sgd_gb_s", "SGD with momentum"), ("adam_gb_s", "Adam")):
-        yield f"{name:<40} {update[key]:>10.1f} {update['copy_gb_s']:>15.1f} {100 * update[key] / update['copy_gb_s']:>6.0f} %"
+        yield f"{name:<46} {update[key]:>10.1f} {update['copy_gb_s']:>15.1f} {100 * update[key] / update['copy_gb_s']:>6.0f} %"
 
 
 def table(results):
