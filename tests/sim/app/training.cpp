@@ -63,6 +63,23 @@ TEST_CASE("a run says which GPUs and which communicator it has") {
   CHECK(run(2, {"device.oversubscribe=true"}).outcome.says("communicator staged shm"));
 }
 
+TEST_CASE("a run and the doctor say which settings of NCCL there are") {
+  CHECK(run(2, {}).outcome.says("; NCCL 2."));
+  const Variable debug("NCCL_DEBUG", "WARN");
+  CHECK(run(2, {}).outcome.says(", NCCL_DEBUG=WARN"));
+  const Outcome doctor = run_process(mpirun(2, {SIMULATED_PROGRAM, "doctor", "--set", "device.kind=cuda"}), 100);
+  CAPTURE(doctor.output);
+  CHECK(doctor.exit_code == 0);
+  CHECK(doctor.count("NCCL's settings: NCCL_DEBUG=WARN") == 1);
+  // Of one rank alone, as where mpirun was not told to hand it on.
+  const Outcome unlike =
+      run_process(mpirun(2, {"bash", "-c", "[[ $OMPI_COMM_WORLD_RANK == 0 ]] || unset NCCL_DEBUG; exec \"$0\" doctor",
+                             SIMULATED_PROGRAM}),
+                  100);
+  CAPTURE(unlike.output);
+  CHECK(unlike.says("the ranks differ in NCCL's settings: NCCL_DEBUG=WARN on rank 0, none on rank 1"));
+}
+
 TEST_CASE("two runs on GPUs end with the same bits") {
   const std::string first = digest_of(run(4, {}));
   const Variable seed("LOCKSTEP_SIM_SEED", "77");
