@@ -20,5 +20,10 @@ Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
+Command add_eval(CLI::App& parent);
+Command add_predict(CLI::App& parent);
+Command add_export(CLI::App& parent);
+Command add_inspect(CLI::App& parent);
+Command add_compare(CLI::App& parent);
 
 }  // namespace lockstep::app

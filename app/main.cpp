@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   app.name("lockstep");
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (Command (*add)(CLI::App&) : {add_train, add_run, add_plan, add_config, add_plot, add_bench, add_doctor}) {
+  for (Command (*add)(CLI::App&) : {add_train, add_run, add_plan, add_config, add_plot, add_bench, add_doctor, add_eval,
+                                    add_predict, add_export, add_inspect, add_compare}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }
