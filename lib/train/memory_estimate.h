@@ -45,6 +45,8 @@ struct MemoryEstimate {
   uint64_t data = 0;           // the data sets
   uint64_t checkpoint = 0;     // the copies that are written while training goes on
 
+  bool evaluation_decides = false;  // the largest graph is evaluation's, at eval.batch_size
+
   std::vector<Part> parts() const;  // all, in this order
   uint64_t total() const;           // of rank 0
   uint64_t of_other_rank() const { return total() - checkpoint; }

@@ -15,7 +15,7 @@ using namespace lockstep::test;
 
 namespace {
 
-std::vector<uint8_t> ramp(int64_t count) {
+std::vector<uint8_t> gradient(int64_t count) {
   std::vector<uint8_t> pixels;
   for (int64_t i = 0; i < count; ++i) pixels.push_back(static_cast<uint8_t>(i * 5 % 256));
   return pixels;
@@ -42,7 +42,7 @@ std::string text_of(const std::string& path) {
 TEST_CASE("images: a PNG gives the bytes it was made of in grey and RGB") {
   const TempDir dir;
   for (const int64_t channels : {1, 3}) {
-    const std::vector<uint8_t> pixels = ramp(channels * 5 * 7);
+    const std::vector<uint8_t> pixels = gradient(channels * 5 * 7);
     write_png(dir.path() + "/a.png", channels, 5, 7, pixels);
     CHECK(read_image(dir.path() + "/a.png", {channels, 5, 7}) == pixels);
   }
@@ -65,18 +65,18 @@ TEST_CASE("images: a JPEG gives its pixels within the rounding of its format") {
 TEST_CASE("images: other sizes colours and depths are refused by name") {
   const TempDir dir;
   const std::string path = dir.path() + "/a.png";
-  write_png(path, 1, 5, 7, ramp(35));
+  write_png(path, 1, 5, 7, gradient(35));
   CHECK(contains(refusal(path, {1, 7, 5}),
                  "a.png: expected a greyscale image of 5 x 7 pixels (width x height), found greyscale, 7 x 5"));
   CHECK(contains(refusal(path, {3, 5, 7}),
                  "expected a RGB image of 7 x 5 pixels (width x height), found greyscale, 7 x 5"));
-  write_png(path, 2, 5, 7, ramp(70));
+  write_png(path, 2, 5, 7, gradient(70));
   CHECK(contains(refusal(path, {1, 5, 7}), "transparency"));
-  write_png(path, 4, 5, 7, ramp(140));
+  write_png(path, 4, 5, 7, gradient(140));
   CHECK(contains(refusal(path, {3, 5, 7}), "transparency"));
   write_png_16_bits(path, 5, 7);
   CHECK(contains(refusal(path, {1, 5, 7}), "expected 8 bits a channel, found 16"));
-  write_jpeg(dir.path() + "/a.jpg", 3, 8, 8, ramp(192));
+  write_jpeg(dir.path() + "/a.jpg", 3, 8, 8, gradient(192));
   CHECK(contains(refusal(dir.path() + "/a.jpg", {1, 8, 8}), "found RGB, 8 x 8"));
   CHECK(contains(refusal(dir.path() + "/none.png", {1, 8, 8}), "none.png"));
 }
@@ -84,8 +84,8 @@ TEST_CASE("images: other sizes colours and depths are refused by name") {
 TEST_CASE("images: a file cut anywhere is damaged and a changed one never more than an error") {
   const TempDir dir;
   const std::string png = dir.path() + "/a.png", jpeg = dir.path() + "/a.jpg";
-  write_png(png, 3, 9, 9, ramp(243));
-  write_jpeg(jpeg, 3, 16, 16, ramp(768));
+  write_png(png, 3, 9, 9, gradient(243));
+  write_jpeg(jpeg, 3, 16, 16, gradient(768));
   for (const auto& [path, shape] : {std::pair{png, Shape{3, 9, 9}}, {jpeg, Shape{3, 16, 16}}}) {
     const std::string whole = text_of(path);
     const std::vector<uint8_t> pixels = read_image(path, shape);

@@ -39,6 +39,9 @@ std::string memory_text(const Config& config, const DataFacts& data, int64_t wor
     row("every other rank", [](const MemoryEstimate& e) { return e.of_other_rank(); });
     row(fmt::format("{} ranks together", world_size), [&](const MemoryEstimate& e) { return e.on_node(world_size); });
   }
+  if (std::ranges::any_of(estimates, &MemoryEstimate::evaluation_decides))
+    fmt::format_to(out, "the largest graph is evaluation's, at eval.batch_size {}{}\n", config.eval.batch_size,
+                   std::ranges::all_of(estimates, &MemoryEstimate::evaluation_decides) ? "" : ", for some of these");
   return text;
 }
 
