@@ -63,7 +63,7 @@ int all_reduce(const Options& options) {
   if (const int nodes = options.pretend_nodes; nodes > 0)
     pretend = [nodes](int rank, int size) { return rank / ((size + nodes - 1) / nodes); };
   const MpiEnvironment mpi(pretend);
-  log::setup(mpi.rank(), mpi.size(), options.json);
+  log::setup(mpi.rank(), mpi.size(), {.quiet = options.json});
   if (mpi.size() == 1) {
     std::fprintf(stderr,
                  "lockstep bench allreduce: one rank has nobody to reduce with, its figures would mean nothing; "

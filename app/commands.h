@@ -25,5 +25,11 @@ Command add_predict(CLI::App& parent);
 Command add_export(CLI::App& parent);
 Command add_inspect(CLI::App& parent);
 Command add_compare(CLI::App& parent);
+Command add_report(CLI::App& parent);
+Command add_sweep(CLI::App& parent);
+Command add_top(CLI::App& parent);
+Command add_describe(CLI::App& parent);
+
+std::string version_text();  // --version: what this executable was made of and finds here
 
 }  // namespace lockstep::app

@@ -76,7 +76,7 @@ int doctor(const Options& options) {
   } catch (const PoliteError& error) {
     return tell_without_mpi(facts, error.what(), first);
   }
-  log::setup(mpi->rank(), mpi->size(), true);
+  log::setup(mpi->rank(), mpi->size(), {.quiet = true});
   try {
     const std::unique_ptr<Config> config = read_config(options, *mpi, facts);
     examine(config.get(), *mpi, facts);

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "comm/abort_all.h"
@@ -17,6 +19,7 @@
 #include "core/log.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
+#include "train/memory_check.h"
 #include "train/resources.h"
 #include "train/slurm_job.h"
 #include "train/summary.h"
@@ -29,7 +32,9 @@ struct Options {
   std::string file;
   std::vector<std::string> set;
   ResumeRequest resume;
-  bool dry_run = false, quiet = false;
+  bool dry_run = false;
+  log::Options log;
+  std::optional<int64_t> log_every;
   double start_timeout = 600;  // seconds
 };
 
@@ -49,6 +54,15 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
   log::info("{} and is saved; --resume auto goes on", what);
   if (config.run.requeue && mpi.rank() == 0 && may_requeue(*result.interrupted)) requeue_job();
   return kStoppedEarly;
+}
+
+// The first rank of each node asks for all of them. On a GPU its own memory is what counts.
+void check_memory(const DataFacts& data, const Config& config, const Resources& resources, const MpiEnvironment& mpi) {
+  if (mpi.local_rank() != 0 || resources.gpu >= 0) return;
+  const MemoryEstimate estimate = estimate_memory(config, data, mpi.size(), *resources.backend);
+  const NodeMemory node = node_memory([](const char* name) { return std::getenv(name); });
+  if (const std::string text = memory_shortage(estimate, mpi.local_size(), mpi.rank() == 0, node); !text.empty())
+    throw_error("{}", text);
 }
 
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
@@ -78,7 +92,8 @@ int train(const Options& options, const MpiEnvironment& mpi, Watchdog& watchdog,
   std::optional<StopSources> stop;
   if (!options.dry_run) stop = stop_sources(config.run, mpi.rank(), kProgramStart);
   trainer = std::make_unique<Trainer>(config, *resources.backend, *resources.communicator, *log, options.resume,
-                                      std::move(stop));
+                                      std::move(stop),
+                                      [&](const DataFacts& data) { check_memory(data, config, resources, mpi); });
   if (options.dry_run) {
     log::info("dry run: {} steps would follow; {}", trainer->total_steps() - trainer->steps_done(),
               trainer->arithmetic());
@@ -109,11 +124,19 @@ Command add_train(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_flag("--dry-run", options->dry_run, "Check everything, print the plan, train nothing");
-  command->add_flag("--quiet", options->quiet, "Print warnings and errors only");
+  command->add_flag("--quiet", options->log.quiet, "Print warnings and errors only");
+  command->add_flag("--all-ranks", options->log.all_ranks, "Print what rank 0 prints from every rank, with its number");
+  command->add_option("--log-every", options->log_every, "Steps between two lines: --set log.every=N")
+      ->check(CLI::PositiveNumber);
+  const std::map<std::string, log::Color> colors{
+      {"auto", log::Color::automatic}, {"always", log::Color::always}, {"never", log::Color::never}};
+  command->add_option("--color", options->log.color, "auto: on a terminal, unless NO_COLOR is set; always; never")
+      ->transform(CLI::CheckedTransformer(colors));
   command->footer(
       "Exit code: 0 trained to the end, 1 failed, 2 wrong input, 75 asked to end (a signal, run.max_time, Slurm's time "
       "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
+    if (options->log_every) options->set.push_back(fmt::format("log.every={}", *options->log_every));
     keep_large_blocks();
     const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
     Watchdog watchdog(name_of_process(early_rank), kRunFailed);
@@ -121,7 +144,7 @@ Command add_train(CLI::App& parent) {
     watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
     MpiEnvironment mpi;
     watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
-    log::setup(mpi.rank(), mpi.size(), options->quiet);
+    log::setup(mpi.rank(), mpi.size(), options->log);
     Config config;
     try {
       const int code = train(*options, mpi, watchdog, config);

@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", steps, "Optimizer steps");
   CLI11_PARSE(app, argc, argv);
   const MpiEnvironment mpi;
-  log::setup(mpi.rank(), mpi.size(), true);
+  log::setup(mpi.rank(), mpi.size(), {.quiet = true});
   try {
     bench::run(file, set, steps, mpi);
   } catch (const std::exception& error) {

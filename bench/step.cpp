@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
 
   keep_large_blocks();
   MpiEnvironment mpi;
-  log::setup(mpi.rank(), mpi.size(), true);
+  log::setup(mpi.rank(), mpi.size(), {.quiet = true});
   try {
     bench::run(options, mpi);
     return 0;

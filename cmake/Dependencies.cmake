@@ -10,6 +10,13 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+# Chart.js, which `lockstep report` puts into its page. Debian's package: libjs-chart.js
+find_file(LOCKSTEP_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist)
+if(NOT LOCKSTEP_CHART_JS)
+  message(FATAL_ERROR "Chart.js not found, which is put into the pages of `lockstep report`: install Debian's libjs-chart.js "
+                      "(apt-get install libjs-chart.js), or give its file with -DLOCKSTEP_CHART_JS=PATH/chart.min.js")
+endif()
+
 find_path(ONEDNN_INCLUDE dnnl.h HINTS ${LOCKSTEP_ONEDNN_ROOT}/include REQUIRED)
 find_library(ONEDNN_LIBRARY dnnl HINTS ${LOCKSTEP_ONEDNN_ROOT}/lib REQUIRED)
 add_library(onednn INTERFACE)

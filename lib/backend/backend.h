@@ -1,18 +1,25 @@
 // A device and its kernels: plans for stateful operations, plain calls for pointwise ones. One level of inheritance:
-// CpuBackend (cpu/), CudaBackend (cuda/, later). Passed in everywhere, never global.
+// CpuBackend (cpu/), CudaBackend (cuda/). Passed in everywhere, never global. Calls and plans of a GPU return when the
+// work is queued; only what hands numbers to the host waits for it.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "backend/feed.h"
 #include "backend/loss_ops.h"
+#include "backend/memory.h"
 #include "backend/optimizer_ops.h"
 #include "backend/plans.h"
 #include "backend/specs.h"
 #include "core/buffer.h"
 
 namespace lockstep {
+
+namespace cuda {
+class Context;
+}
 
 struct Arithmetic {
   std::string text;  // "bf16 (AMX)"
@@ -26,7 +33,13 @@ class Backend {
   virtual std::string_view name() const = 0;  // "cpu"
   // What computes beside our own code, with versions: "oneDNN 2.6.3".
   virtual std::string libraries() const = 0;
-  virtual Buffer allocate(size_t bytes) = 0;  // zeroed
+  // Where all arrays are that calls and plans get.
+  virtual const Memory& memory() const = 0;
+  Buffer allocate(size_t bytes) const { return memory().allocate(bytes); }  // zeroed
+  // For batches of at most so many bytes of inputs and of targets.
+  virtual std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) = 0;
+  virtual void synchronize() {}                     // returns when all is done that was asked for
+  virtual cuda::Context* gpu() { return nullptr; }  // what it computes on; null: no GPU
 
   // How layers whose activations have this type are computed here, for the start of a run.
   virtual Arithmetic arithmetic(DType type) const = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -35,6 +36,16 @@ class LossPlan {
   // Also writes d_output = scale * d(sum loss)/d(output).
   virtual LossSums forward_backward(const TensorView& output, const TensorView& target, double scale,
                                     float* d_output) = 0;
+  // The same without waiting for the device: what forward_backward would return is added to what take_sums gives.
+  virtual void add_forward_backward(const TensorView& output, const TensorView& target, double scale, float* d_output) {
+    const LossSums sums = forward_backward(output, target, scale, d_output);
+    added_.loss += sums.loss, added_.weight += sums.weight;
+  }
+  // The sums of all calls since the last take_sums; throws Error for what one of them would have thrown.
+  virtual LossSums take_sums() { return std::exchange(added_, {}); }
+
+ private:
+  LossSums added_;
 };
 
 }  // namespace lockstep

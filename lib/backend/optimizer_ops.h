@@ -61,6 +61,7 @@ class OptimizerOps {
   virtual void clamp(size_t n, float* x, float limit) const = 0;                  // to [-limit, limit], NaN stays
   virtual void fill(size_t n, float* x, float value) const = 0;                   // initial state
   virtual void lerp(size_t n, float* x, const float* y, float weight) const = 0;  // x += weight (y - x), fused
+  virtual void swap(size_t n, float* x, float* y) const = 0;
 };
 
 }  // namespace lockstep

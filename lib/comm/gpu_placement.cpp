@@ -113,7 +113,8 @@ GpuPlacement place_on_gpus(std::span<const RankGpus> ranks, bool oversubscribe) 
 int take_gpu(Communicator& communicator, const MpiEnvironment& environment, bool oversubscribe) {
   const GpuFacts facts = gpu_facts();
   const std::vector<RankGpus> ranks = gather_gpus(communicator, environment, facts.visible);
-  if (facts.visible.empty()) throw_error("device.kind cuda: {}", facts.why_none);
+  if (facts.visible.empty())
+    throw_error("device.kind cuda: {}; device.kind auto takes the CPU where there is no GPU", facts.why_none);
   std::vector<size_t> members;
   const auto visible = seen_on_node(ranks, environment.node_index(), members);
   const int index = pick_device(environment.local_rank(), visible, oversubscribe);

@@ -13,6 +13,7 @@ struct MpiFacts {
   std::optional<bool> cuda_aware;  // empty: it does not say
 };
 
-MpiFacts mpi_facts();  // MPI runs
+MpiFacts mpi_facts();       // MPI runs
+std::string mpi_library();  // "Open MPI v4.1.4", also before MPI runs
 
 }  // namespace lockstep

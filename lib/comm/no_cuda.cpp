@@ -5,7 +5,7 @@
 namespace lockstep {
 
 std::unique_ptr<Communicator> make_gpu_communicator(std::string_view, const MpiEnvironment&, cuda::Context&, double,
-                                                    std::string&) {
+                                                    std::string&, const std::string&) {
   throw_error("this build has no CUDA, so no rank has a GPU");
 }
 

@@ -27,8 +27,11 @@ IdxArray read_idx(const std::string& path, int min_rank, int max_rank) {
   file.read_exactly(magic, "IDX magic");
   const int rank = magic[3];
   if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte || rank < min_rank || rank > max_rank) {
-    throw_error("{}: IDX magic: expected 0x{:08x}{} (unsigned bytes), found 0x{:08x}", path, 0x800 + min_rank,
-                max_rank > min_rank ? fmt::format(" to 0x{:08x}", 0x800 + max_rank) : "", big_endian(magic.data()));
+    throw_error(
+        "{}: IDX magic: expected 0x{:08x}{} (unsigned bytes), found 0x{:08x}: is this the right file, images or labels "
+        "as MNIST has them?",
+        path, 0x800 + min_rank, max_rank > min_rank ? fmt::format(" to 0x{:08x}", 0x800 + max_rank) : "",
+        big_endian(magic.data()));
   }
   std::array<int64_t, Shape::kMaxRank> dims{};
   uint64_t bytes = 1;

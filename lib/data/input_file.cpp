@@ -32,8 +32,11 @@ void InputFile::CloseFile::operator()(std::FILE* file) const { std::fclose(file)
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   std::error_code error;
   const auto status = std::filesystem::status(path_, error);
-  if (!std::filesystem::exists(status)) throw_error("{}: no such file", path_);
-  if (!std::filesystem::is_regular_file(status)) throw_error("{}: expected a regular file", path_);
+  if (!std::filesystem::exists(status))
+    throw_error("{}: no such file; relative paths start at the folder that holds configs/ or datasets/", path_);
+  if (!std::filesystem::is_regular_file(status))
+    throw_error("{}: expected a regular file, found {}", path_,
+                std::filesystem::is_directory(status) ? "a folder" : "something else");
   file_.reset(std::fopen(path_.c_str(), "rb"));
   if (!file_) throw_error("{}: cannot be opened: {}", path_, std::strerror(errno));
   file_size_ = std::filesystem::file_size(path_, error);

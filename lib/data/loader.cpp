@@ -34,18 +34,20 @@ int64_t prefetch_depth(int64_t setting, int64_t batch_bytes) {
   return batch_bytes > kInlineBytes ? kAutoDepth : 0;
 }
 
-BatchLoader::BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows)
+BatchLoader::BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change,
+                         const Allocate& allocate)
     : dataset_(dataset),
       max_rows_(max_rows),
       depth_(prefetch_depth(prefetch, batch_bytes(dataset, max_rows))),
       next_rows_(std::move(next_rows)),
+      change_(std::move(change)),
       slots_(static_cast<size_t>(depth_) + 1) {
   const bool labels = dataset.target_kind() == TargetKind::labels;
   const auto rows = static_cast<size_t>(max_rows);
   for (Slot& slot : slots_) {
-    slot.x = Buffer::host(static_cast<size_t>(batch_bytes(dataset, max_rows)));
+    slot.x = allocate(static_cast<size_t>(batch_bytes(dataset, max_rows)));
     slot.targets =
-        Buffer::host(rows * (labels ? sizeof(int64_t) : sizeof(float) * static_cast<size_t>(dataset.target_width())));
+        allocate(rows * (labels ? sizeof(int64_t) : sizeof(float) * static_cast<size_t>(dataset.target_width())));
     slot.rows.reserve(rows);
     slot.batch.x = slot.x.as<float>().data();
     slot.batch.labels = labels ? slot.targets.as<int64_t>().data() : nullptr;
@@ -73,6 +75,7 @@ void BatchLoader::fill(Slot& slot) {
   slot.batch.rows = slot.rows;
   slot.batch.count = static_cast<int64_t>(rows.size());
   dataset_.read(slot.rows, slot.batch);
+  if (change_) change_(slot.batch);
 }
 
 void BatchLoader::start(int64_t batches, const std::function<void()>& prepare) {

@@ -24,9 +24,13 @@ class BatchLoader {
   // Gives the rows of the next batch, at most max_rows; the span need only live until the next call. No rows is a batch
   // too (count 0). With prefetch it is called from the loader's thread, never while start() runs `prepare`.
   using NextRows = std::function<std::span<const int64_t>()>;
+  // Changes a batch after it was read, where it was read: in the loader's thread.
+  using Change = std::function<void(const Batch&)>;
 
-  // dataset must outlive the loader. prefetch: see prefetch_depth.
-  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows);
+  // dataset must outlive the loader. prefetch: see prefetch_depth. allocate: makes the batches' memory.
+  using Allocate = std::function<Buffer(size_t bytes)>;
+  BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change = {},
+              const Allocate& allocate = Buffer::host);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -58,6 +62,7 @@ class BatchLoader {
   const int64_t max_rows_;
   const int64_t depth_;
   const NextRows next_rows_;
+  const Change change_;
   std::vector<Slot> slots_;  // depth_ ahead and the one in use
 
   // Batch numbers within the pass. released_: those before it may be overwritten.

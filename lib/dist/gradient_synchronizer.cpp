@@ -22,7 +22,7 @@ GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& 
                   ? static_cast<float>(1.0 / static_cast<double>(communicator.size() * settings.windows))
                   : 1.0f),
       windows_(settings.windows) {
-  if (windows_ > 1) partial_sums_.emplace(store.gradients().size(), windows_, ops);
+  if (windows_ > 1) partial_sums_.emplace(store.gradients().size(), windows_, ops, store.memory());
   std::vector<std::string> names;
   for (const Bucket& bucket : buckets_)
     names.push_back(store.parameters()[static_cast<size_t>(bucket.members.front())].name);

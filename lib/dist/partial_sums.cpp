@@ -1,20 +1,20 @@
 #include "dist/partial_sums.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace lockstep {
 
-PartialSums::PartialSums(size_t floats, int64_t pieces, const OptimizerOps& ops) : ops_(ops) {
+PartialSums::PartialSums(size_t floats, int64_t pieces, const OptimizerOps& ops, const Memory& memory)
+    : ops_(ops), memory_(memory) {
   const int levels = std::countr_zero(static_cast<uint64_t>(pieces));
-  for (int level = 0; level < levels; ++level) waiting_.push_back(Buffer::host(floats * sizeof(float)));
+  for (int level = 0; level < levels; ++level) waiting_.push_back(memory.allocate(floats * sizeof(float)));
 }
 
 void PartialSums::add(std::span<float> piece) {
   const auto level = static_cast<size_t>(std::countr_one(added_));
   for (size_t below = 0; below < level; ++below)
     ops_.add(piece.size(), waiting_[below].as<float>().data(), piece.data());
-  std::ranges::copy(piece, waiting_[level].as<float>().begin());
+  memory_.copy(waiting_[level].as<float>(), piece);
   ++added_;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/memory.h"
 #include "backend/optimizer_ops.h"
 #include "core/buffer.h"
 
@@ -15,8 +16,8 @@ namespace lockstep {
 
 class PartialSums {
  public:
-  // floats: of the gradient arena. pieces: a power of two; memory is made here.
-  PartialSums(size_t floats, int64_t pieces, const OptimizerOps& ops);
+  // floats: of the gradient arena. pieces: a power of two; memory is made here, of the kind that `ops` compute in.
+  PartialSums(size_t floats, int64_t pieces, const OptimizerOps& ops, const Memory& memory = host_memory());
 
   void restart() { added_ = 0; }
   // The next piece, not the last: becomes scratch.
@@ -28,6 +29,7 @@ class PartialSums {
 
  private:
   const OptimizerOps& ops_;
+  const Memory& memory_;
   std::vector<Buffer> waiting_;  // by level: the sum of 2^level pieces
   uint64_t added_ = 0;
 };

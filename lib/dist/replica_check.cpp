@@ -67,13 +67,21 @@ std::string line_of(std::string_view text, size_t index) {
 
 }  // namespace
 
+void broadcast_values(const Memory& memory, std::span<float> values, Communicator& communicator) {
+  if (memory.host()) return communicator.broadcast(std::as_writable_bytes(values), 0);
+  std::vector<float> copy(values.size());
+  if (communicator.rank() == 0) memory.download(copy, values);
+  communicator.broadcast(std::as_writable_bytes(std::span(copy)), 0);
+  if (communicator.rank() != 0) memory.upload(values, copy);
+}
+
 void broadcast_model(ParameterStore& store, Communicator& communicator) {
-  communicator.broadcast(std::as_writable_bytes(store.values()), 0);
+  broadcast_values(store.memory(), store.values(), communicator);
   broadcast_buffers(store, communicator);
 }
 
 void broadcast_buffers(ParameterStore& store, Communicator& communicator) {
-  if (!store.buffer_values().empty()) communicator.broadcast(std::as_writable_bytes(store.buffer_values()), 0);
+  if (!store.buffer_values().empty()) broadcast_values(store.memory(), store.buffer_values(), communicator);
 }
 
 void check_replicas_alike(const ParameterStore& store, const std::string& build, const std::string& config,
@@ -92,8 +100,9 @@ void check_replicas_alike(const ParameterStore& store, const std::string& build,
 
 void check_parameters_equal(const ParameterStore& store, Communicator& communicator, int64_t steps) {
   std::vector<uint64_t> hashes;
+  std::vector<float> scratch;
   for (size_t id = 0; id < store.parameters().size(); ++id)
-    hashes.push_back(hash_floats(store.value(static_cast<ParameterId>(id))));
+    hashes.push_back(hash_floats(store.memory().readable(store.value(static_cast<ParameterId>(id)), scratch)));
   const auto all = communicator.all_gather(std::as_bytes(std::span<const uint64_t>(hashes)));
   for (size_t id = 0; id < hashes.size(); ++id) {
     for (size_t rank = 1; rank < all.size(); ++rank) {

@@ -8,6 +8,9 @@
 
 namespace lockstep {
 
+// Rank 0's values of an array in `memory` to all ranks.
+void broadcast_values(const Memory& memory, std::span<float> values, Communicator& communicator);
+
 // Rank 0's parameters and buffers to all ranks.
 void broadcast_model(ParameterStore& store, Communicator& communicator);
 

@@ -23,7 +23,7 @@ class RunningStatistics {
   void restart();                              // all virtual ranks take over what the store holds
   void enter(int64_t piece);                   // before the piece's first forward pass of a step
   void leave(int64_t piece, int64_t samples);  // after its last; so many samples were trained on
-  // Of all pieces, to be kept and put back.
+  // Of all pieces, to be kept and put back; the store's memory.
   std::span<float> all();
 
   // Makes the buffers the same on all ranks, before they are evaluated or saved; a second call changes nothing.
@@ -33,7 +33,8 @@ class RunningStatistics {
   // batch that a rank saw); one without samples does not count; num_batches_tracked is the largest. sync: they are the
   // same already.
   void agree();
-  // What agree() would make of them, without doing it: for a checkpoint in the midst of an epoch. Collective.
+  // What agree() would make of them, without doing it, on the host: for a checkpoint in the midst of an epoch.
+  // Collective.
   std::vector<float> agreed();
 
   // Of each piece: the samples since the last agreement. With `all`, what the policy `average` goes by.
@@ -41,13 +42,13 @@ class RunningStatistics {
   BatchNormPolicy policy() const { return policy_; }
 
  private:
-  void average(std::span<float> result);
+  void average(std::vector<float>& result);
   std::span<float> of(int64_t piece);  // the store's with one virtual rank a rank
 
   BatchNormPolicy policy_;
   ParameterStore& store_;
   Communicator& communicator_;
-  std::vector<float> kept_;       // by piece; empty with one
+  Buffer kept_;                   // by piece; empty with one
   std::vector<int64_t> samples_;  // by piece, since the last agreement
 };
 

@@ -42,6 +42,7 @@ constexpr LayerKind kKinds[] = {
 std::string prefix(const LayerSpec& spec) { return spec.where.empty() ? "" : spec.where + ": "; }
 
 LayerPtr make_layer(const LayerSpec& spec, uint64_t id) {
+  if (spec.make) return spec.make(spec);
   const auto* kind = std::ranges::find_if(kKinds, [&](const LayerKind& k) { return spec.kind == k.name; });
   if (kind == std::end(kKinds))
     throw_error("{}unknown layer kind '{}'; known: {}", prefix(spec), spec.kind, fmt::join(layer_kinds(), ", "));

@@ -62,13 +62,14 @@ std::vector<bool> Graph::norm_parameters() const {
 
 void Graph::initialize(Generator& generator) const {
   for (const Node& self : nodes_) {
-    std::vector<std::vector<float>> values;
-    std::vector<std::span<float>> parameters, buffers;
+    std::vector<std::vector<float>> values, statistics;
     for (ParameterId id : self.parameters) values.push_back(store_.canonical_value(id));
-    for (auto& value : values) parameters.emplace_back(value);
-    for (BufferId id : self.buffers) buffers.push_back(store_.buffer(id));
+    for (BufferId id : self.buffers) statistics.push_back(store_.buffer_copy(id));
+    const std::vector<std::span<float>> parameters(values.begin(), values.end());
+    const std::vector<std::span<float>> buffers(statistics.begin(), statistics.end());
     self.layer->initialize(generator, parameters, buffers);
     for (size_t k = 0; k < values.size(); ++k) store_.set_canonical(self.parameters[k], values[k]);
+    for (size_t k = 0; k < statistics.size(); ++k) store_.set_buffer(self.buffers[k], statistics[k]);
   }
 }
 
@@ -126,7 +127,7 @@ void Graph::backward_empty(bool accumulate, GradientListener& listener) {
     self.layer->backward_empty(self.io);
     for (size_t k = self.parameters.size(); k-- > 0;) {
       if (self.gradients[k] == nullptr) continue;
-      if (!accumulate) std::ranges::fill(store_.gradient(self.parameters[k]), 0.0f);
+      if (!accumulate) store_.memory().zero(store_.gradient(self.parameters[k]));
       listener.on_ready(self.parameters[k]);
     }
   }

@@ -4,11 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace lockstep {
+
+class Layer;
 
 // One entry of `model.layers`. Only the fields of its kind are read; defaults are PyTorch's.
 struct LayerSpec {
@@ -35,6 +39,8 @@ struct LayerSpec {
   double negative_slope = 0.01;           // leaky_relu
   bool tanh_approximation = false;        // gelu
   std::string where;                      // file:line:column, for messages
+  // A program's own layer, in place of the kinds that a file can name; called for every graph (nn/layer.h).
+  std::function<std::unique_ptr<Layer>(const LayerSpec&)> make = nullptr;
 };
 
 struct ModelSpec {

@@ -14,7 +14,12 @@ static void check_something_trains(const ParameterStore& store) {
 
 Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze,
                  StatisticsReducer* across_ranks, DType precision)
-    : spec_(std::move(spec)), sample_(sample), backend_(backend), across_ranks_(across_ranks), precision_(precision) {
+    : spec_(std::move(spec)),
+      sample_(sample),
+      backend_(backend),
+      across_ranks_(across_ranks),
+      precision_(precision),
+      store_(backend.memory()) {
   auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, Phase::training, backend_, store_,
                                        freeze, across_ranks_, precision_);
   check_something_trains(store_);

@@ -62,9 +62,9 @@ void ParameterStore::place(std::span<const ParameterId> finish_order) {
 
 void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
   place(finish_order);
-  values_ = Buffer::host(value_bytes_);
+  values_ = memory_->allocate(value_bytes_);
   gradients_ = allocate(gradient_bytes_);
-  buffer_values_ = Buffer::host(buffer_bytes_);
+  buffer_values_ = memory_->allocate(buffer_bytes_);
 }
 
 ParameterId ParameterStore::find(const std::string& name) const {
@@ -103,25 +103,36 @@ void ParameterStore::to_stored(const Parameter& p, std::span<const float> canoni
   }
 }
 
-std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
-  const Parameter& p = parameters_[static_cast<size_t>(id)];
-  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
-  to_canonical(p, value(id), out);
+std::vector<float> ParameterStore::canonical(const Parameter& p, std::span<const float> stored) const {
+  std::vector<float> out(static_cast<size_t>(p.shape.numel())), scratch;
+  to_canonical(p, memory_->readable(stored, scratch), out);
   return out;
+}
+
+std::vector<float> ParameterStore::canonical_value(ParameterId id) const {
+  return canonical(parameters_[static_cast<size_t>(id)], value(id));
 }
 
 std::vector<float> ParameterStore::canonical_gradient(ParameterId id) const {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
-  std::vector<float> out(static_cast<size_t>(p.shape.numel()));
-  if (p.trainable) to_canonical(p, gradient(id), out);
-  return out;
+  if (!p.trainable) return std::vector<float>(static_cast<size_t>(p.shape.numel()));
+  return canonical(p, gradient(id));
 }
 
 void ParameterStore::set_canonical(ParameterId id, std::span<const float> values) {
   const Parameter& p = parameters_[static_cast<size_t>(id)];
   if (static_cast<int64_t>(values.size()) != p.shape.numel())
     throw_error("{}: expected {} values, found {}", p.name, p.shape.numel(), values.size());
-  to_stored(p, values, value(id));
+  if (memory_->host()) return to_stored(p, values, value(id));
+  std::vector<float> stored(p.count);
+  to_stored(p, values, stored);
+  memory_->upload(value(id), stored);
+}
+
+void ParameterStore::set_buffer(BufferId id, std::span<const float> values) {
+  const ModelBuffer& b = buffers_[static_cast<size_t>(id)];
+  if (values.size() != b.count) throw_error("{}: expected {} values, found {}", b.name, b.count, values.size());
+  memory_->upload(buffer(id), values);
 }
 
 size_t ParameterStore::trainable_parameters() const {

@@ -1,5 +1,7 @@
 // All parameters in one flat arena, all gradients in another, sliced by parameter in the order in which backward
-// finishes them; buffers (running statistics) in a third. Slices start on 64-byte boundaries; the gaps stay zero.
+// finishes them; buffers (running statistics) in a third. Slices start on 64-byte boundaries; the gaps stay zero. The
+// arenas are a backend's memory: of what the spans point to, the host may read and write what memory().host() says, or
+// what memory() copies.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/memory.h"
 #include "backend/weight_format.h"
 #include "core/buffer.h"
 #include "core/shape.h"
@@ -38,6 +41,8 @@ inline bool is_counter(std::string_view buffer) { return buffer.ends_with("num_b
 
 class ParameterStore {
  public:
+  explicit ParameterStore(const Memory& memory = host_memory()) : memory_(&memory) {}  // which outlives this object
+  const Memory& memory() const { return *memory_; }
   ParameterId add_parameter(std::string name, Shape shape);
   BufferId add_buffer(std::string name, Shape shape);
   void set_format(ParameterId id, WeightFormatPtr format);  // before lay_out
@@ -48,8 +53,7 @@ class ParameterStore {
   size_t gradient_bytes() const { return gradient_bytes_; }  // ... of the gradient arena
   size_t buffer_bytes() const { return buffer_bytes_; }      // ... of the buffers
   // Places every parameter: `finish_order` lists all ids as backward finishes them; frozen ones come after all others.
-  // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin; parameters
-  // and buffers are host memory.
+  // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin.
   void lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate);
   bool laid_out() const { return laid_out_; }
 
@@ -73,17 +77,22 @@ class ParameterStore {
   std::span<float> gradient(ParameterId id) const;  // empty: frozen
   std::span<float> buffer(BufferId id) const;
 
-  // Canonical copies (PyTorch layout).
+  // Canonical copies on the host (PyTorch layout).
   std::vector<float> canonical_value(ParameterId id) const;
   std::vector<float> canonical_gradient(ParameterId id) const;  // zeros: frozen
   void set_canonical(ParameterId id, std::span<const float> values);
-  // The same for other arrays that are sliced like a parameter (optimizer state).
+  std::vector<float> buffer_copy(BufferId id) const { return memory_->downloaded(buffer(id)); }
+  void set_buffer(BufferId id, std::span<const float> values);
+  // The same for other arrays that are sliced like a parameter (optimizer state), on the host.
   static void to_canonical(const Parameter& p, std::span<const float> stored, std::span<float> canonical);
   static void to_stored(const Parameter& p, std::span<const float> canonical, std::span<float> stored);
   int64_t total_parameters() const;     // canonical element count
   size_t trainable_parameters() const;  // how many are not frozen
 
  private:
+  std::vector<float> canonical(const Parameter& p, std::span<const float> stored) const;
+
+  const Memory* memory_;
   std::vector<Parameter> parameters_;
   std::vector<ModelBuffer> buffers_;
   std::vector<ParameterId> order_;

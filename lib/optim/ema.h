@@ -4,9 +4,9 @@
 // running statistics of batch norms are moving averages already and are evaluated as they are.
 #pragma once
 
-#include <functional>
 #include <span>
 
+#include "backend/memory.h"
 #include "backend/optimizer_ops.h"
 #include "core/buffer.h"
 #include "nn/parameter_store.h"
@@ -15,9 +15,8 @@ namespace lockstep {
 
 class WeightAverage {
  public:
-  // `weights`: the parameter arena, which outlives this. Throws Error: decay outside [0, 1).
-  WeightAverage(double decay, std::span<float> weights, const OptimizerOps& ops,
-                const std::function<Buffer(size_t bytes)>& allocate = Buffer::host);
+  // `weights`: the parameter arena, which outlives this, in `memory`. Throws Error: decay outside [0, 1).
+  WeightAverage(double decay, std::span<float> weights, const OptimizerOps& ops, const Memory& memory = host_memory());
 
   void restart();  // from the weights as they are
   void update();   // after an optimizer step; allocates nothing
@@ -29,6 +28,7 @@ class WeightAverage {
   double decay_;
   std::span<float> weights_;
   const OptimizerOps& ops_;
+  const Memory& memory_;
   Buffer average_;
 };
 

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/loss_ops.h"
+#include "data/dataset.h"
 #include "nn/model_spec.h"
 
 namespace lockstep {
@@ -52,11 +55,19 @@ struct DatasetConfig {
   std::optional<double> mean, std;  // normalize: (x - mean) / std after scaling to [0,1] where the format is u8
   int64_t first = 0, count = -1;    // a contiguous subset; -1: to the end
   std::string where;                // file:line:column
+  // A program's own data set, in place of the kinds that a file can name; called once on every rank.
+  std::function<std::unique_ptr<Dataset>(int rank)> make = nullptr;
+};
+
+struct AugmentationConfig {  // of training images; data/augmentation.h
+  int64_t crop_padding = 0;
+  double flip = 0;
 };
 
 struct DataConfig {
   DatasetConfig train;
   std::optional<DatasetConfig> val;
+  AugmentationConfig augmentation;
   int64_t prefetch = -1;  // batches assembled ahead by a thread; -1: auto, 0: none
 };
 
@@ -200,6 +211,7 @@ struct LogConfig {
   bool indices = false;   // also the sample indices of each rank's micro-batches
   bool every_micro_step = false;
   bool noise_scale = false;        // also the gradient noise scale
+  bool tensorboard = true;         // also events for TensorBoard, in run.dir
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 
@@ -247,9 +259,14 @@ struct Config {
 Config load_config(const std::string& path, const std::vector<std::string>& overrides);
 // The same for text already read (`path` is the name in messages and where relative paths start).
 Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& overrides);
+// The text of a config file. Error: no file, or larger than any config.
+std::string read_config_file(const std::string& path);
 // The resolved file: every key, accepted by load_config, which gives the same structs again.
 std::string to_yaml(const Config& config);
-// docs/config.md, made from the schema table.
+// docs/config.md and docs/config.schema.json, made from the schema table.
 std::string config_reference();
+std::string config_json_schema();
+// Dotted names of all keys that hold a value, but for entries of lists: what --set takes.
+std::vector<std::string> config_keys();
 
 }  // namespace lockstep

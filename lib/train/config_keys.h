@@ -10,6 +10,7 @@ const Schema& model_schema();
 const Schema& data_schema();
 const Schema& dataset_schema();
 const Schema& normalize_schema();
+const Schema& augmentation_schema();
 const Schema& sampler_schema();
 const Schema& train_schema();
 const Schema& loss_scale_schema();

@@ -164,6 +164,24 @@ const Schema& normalize_schema() {
   return schema;
 }
 
+const Schema& augmentation_schema() {
+  using S = AugmentationConfig;
+  static const Schema schema = [] {
+    Schema made;
+    made.doc =
+        "Random pictures of training images [C, H, W], drawn anew every epoch from run.seed, the epoch and the sample: "
+        "the same on any number of ranks.";
+    made.defaults = std::make_shared<S>();
+    made.keys = {key("crop_padding", &S::crop_padding, between(0, 1 << 20),
+                     "Black pixels put around an image, of which a random window of its own size is cut.")
+                     .also({"random_crop", "padding"}),
+                 key("flip", &S::flip, between(0, 1), "Probability of a left-right mirror image.")
+                     .also({"random_flip", "hflip", "horizontal_flip"})};
+    return made;
+  }();
+  return schema;
+}
+
 const Schema& dataset_schema() {
   static const Schema schema = [] {
     Schema made;
@@ -186,6 +204,8 @@ const Schema& data_schema() {
     made.keys = {section("train", &S::train, dataset_schema, "Training samples.").must().also({"training"}),
                  optional_section("val", &S::val, dataset_schema, "Validation samples, each counted once.")
                      .also({"validation", "test", "eval"}),
+                 section("augmentation", &S::augmentation, augmentation_schema, "Random pictures of training images.")
+                     .also({"augment", "transforms", "transform"}),
                  key("prefetch", &S::prefetch, between(-1, 1024),
                      "Batches assembled ahead by a thread; -1: as many as help, 0: none.")
                      .also({"num_workers", "workers"})};

@@ -14,6 +14,7 @@ Key betas_key() {
   const Rule rule = from_up_to(0, 1).items(2, 2);
   Key result;
   result.name = "betas";
+  result.json = json_schema(std::vector<double>{}, rule);
   result.type = "list of 2 numbers";
   result.bounds = rule.describe();
   result.doc = "Decay of the running mean and of the running square.";

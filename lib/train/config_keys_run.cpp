@@ -15,7 +15,7 @@ Key model_section() {
     read_map(model_schema(), node, path, object);
   };
   result.child_object = [](const void* object) { return object; };
-  return std::move(result).must().also({"network", "architecture"});
+  return std::move(result).must("model: {preset: mnist_convnet}").also({"network", "architecture"});
 }
 
 template <class S>
@@ -113,6 +113,8 @@ const Schema& log_schema() {
        key("noise_scale", &S::noise_scale, anything(),
            "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
            "reduction: about the largest batch that still pays."),
+       key("tensorboard", &S::tensorboard, anything(),
+           "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
        key("watch", &S::watch, anything(),
            "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
   return schema;
@@ -172,7 +174,7 @@ const Schema& device_schema() {
     Schema made = make<S>(
         "The device of each rank.",
         {key("kind", &S::kind, one_of({"auto", "cpu", "cuda"}),
-             "auto: the CPU, as long as layers are missing on the GPU; cuda: each rank takes a GPU of its node."),
+             "auto: GPUs where every rank has one of its own, else the CPU; cuda: each rank takes a GPU of its node."),
          key("oversubscribe", &S::oversubscribe, anything(),
              "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),
@@ -190,7 +192,9 @@ const Schema& root_schema() {
   static const Schema schema =
       make<S>("One map of sections.",
               {section("run", &S::run, run_schema, "The run as a whole."), model_section(),
-               section("data", &S::data, data_schema, "The data sets.").must().also({"dataset", "datasets"}),
+               section("data", &S::data, data_schema, "The data sets.")
+                   .must("data: {train: {kind: csv, file: points.csv}}")
+                   .also({"dataset", "datasets"}),
                section("sampler", &S::sampler, sampler_schema, "Order and split of the samples."),
                section("train", &S::train, train_schema, "The training loop.").also({"training", "trainer"}),
                section("optimizer", &S::optimizer, optimizer_schema, "The optimizer.").also({"optim"}),

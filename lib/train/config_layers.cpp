@@ -123,6 +123,7 @@ void read_layers(const YamlNode& node, const std::string& path, std::vector<Laye
 }
 
 std::string print_layer(const LayerSpec& layer) {
+  if (layer.make) return print_text(layer.kind);  // for people: no file can say it
   const LayerKind* kind = find_layer_kind(layer.kind);
   if (kind == nullptr) throw_error("model.layers: unknown layer kind '{}'", layer.kind);
   const std::string keys = kind->schema.keys.empty() ? "" : print_map(kind->schema, &layer);

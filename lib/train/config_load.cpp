@@ -1,6 +1,8 @@
 // A file to a Config: text, tree, overrides, tables, then the rules that span sections.
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -8,16 +10,29 @@
 #include "core/error.h"
 #include "train/config_overrides.h"
 #include "train/config_schema.h"
+#include "train/config_suggest.h"
 #include "train/yaml_parse.h"
 
 namespace lockstep {
-namespace {
 
-std::string read_file(const std::string& path) {
+// "; did you mean 'mnist_quick.yaml'?", of the files beside it.
+static std::string near_files(const std::string& path) {
+  constexpr size_t most = 4096;
+  const std::filesystem::path wanted(path);
+  const std::filesystem::path folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (names.size() < most) names.push_back(entry.path().filename().string());
+  }
+  return did_you_mean(wanted.filename().string(), names);
+}
+
+std::string read_config_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw_error("{}: is a directory; expected a config file", path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw_error("{}: cannot open the config file", path);
+  if (!file) throw_error("{}: cannot open the config file: {}{}", path, std::strerror(errno), near_files(path));
   // Read by blocks, so that a pipe works and an endless file ends.
   std::string text;
   std::array<char, 1 << 16> block{};
@@ -28,6 +43,8 @@ std::string read_file(const std::string& path) {
   if (file.bad()) throw_error("{}: cannot read the config file", path);
   return text;
 }
+
+namespace {
 
 // Position of a nested value, or of the innermost map on the way that exists.
 YamlPosition find_position(const YamlNode& root, std::initializer_list<const char*> path) {
@@ -117,7 +134,7 @@ Config parse_config(const std::string& text, const std::string& path, const std:
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_file(path), path, overrides);
+  return parse_config(read_config_file(path), path, overrides);
 }
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ void read_key(const Schema& schema, const Key& key, const MapView& view, void* o
       const std::string kind =
           key.kinds.empty() ? "" : fmt::format(" ({} {})", schema.discriminator, schema.kind_of(object));
       const std::string name = view.path.empty() ? "" : view.path + ": ";
-      fail_at(view.node.at, fmt::format("{}missing key '{}'{}", name, key.name, kind));
+      fail_at(view.node.at, fmt::format("{}missing key '{}'{}{}", name, key.name, kind, key.example));
     }
     if (key.read_absent) {
       YamlNode nothing;

@@ -66,7 +66,24 @@ std::string layers() {
   return text;
 }
 
+void collect_keys(const Schema& schema, const std::string& path, std::vector<std::string>& keys) {
+  for (const Key& key : schema.keys) {
+    const std::string name = join_path(path, key.name);
+    if (key.child == nullptr) {
+      keys.push_back(name);
+    } else if (!key.is_list) {
+      collect_keys(key.child(), name, keys);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> config_keys() {
+  std::vector<std::string> keys;
+  collect_keys(root_schema(), "", keys);
+  return keys;
+}
 
 std::string config_reference() {
   std::string text = reference_introduction();

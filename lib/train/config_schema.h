@@ -22,8 +22,10 @@ struct Key {
   std::string name;
   std::string type;    // for docs
   std::string bounds;  // for docs
+  std::string json;    // JSON schema of the value; empty for sections
   std::string doc;
   std::string default_text;           // for docs, where the struct's own default says too little
+  std::string example;                // for the message that a required key is missing
   std::vector<std::string> kinds;     // values of the schema's discriminator to which the key belongs; empty: all
   std::vector<std::string> synonyms;  // names elsewhere, for "did you mean"
   bool required = false;
@@ -40,7 +42,11 @@ struct Key {
   Key of(std::vector<std::string> names) && { return kinds = std::move(names), std::move(*this); }
   Key also(std::vector<std::string> names) && { return synonyms = std::move(names), std::move(*this); }
   Key by_default(std::string text) && { return default_text = std::move(text), std::move(*this); }
-  Key must() && { return required = true, std::move(*this); }
+  Key must(const std::string& such_as = "") && {
+    required = true;
+    if (!such_as.empty()) example = "; for example " + such_as;
+    return std::move(*this);
+  }
 };
 
 // What a schema's check sees of the map it was read from.
@@ -81,6 +87,7 @@ Key key(std::string name, T S::*member, const Rule& rule, std::string doc) {
   result.name = std::move(name);
   result.type = type_name(T{});
   result.bounds = rule.describe();
+  result.json = json_schema(T{}, rule);
   result.doc = std::move(doc);
   result.read = [member, rule](const YamlNode& node, const std::string& path, void* object) {
     read_value(node, path, rule, static_cast<S*>(object)->*member);

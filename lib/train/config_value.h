@@ -49,6 +49,17 @@ inline std::string type_name(const Duration&) { return "duration"; }
 inline std::string type_name(const TextPairs&) { return "map of texts"; }
 inline std::string type_name(const std::array<int64_t, 2>&) { return "integer or [height, width]"; }
 
+// For editors (config_json_schema.cpp): the text of a JSON schema.
+std::string json_schema(const bool& type, const Rule& rule);
+std::string json_schema(const int64_t& type, const Rule& rule);
+std::string json_schema(const uint64_t& type, const Rule& rule);
+std::string json_schema(const double& type, const Rule& rule);
+std::string json_schema(const std::string& type, const Rule& rule);
+std::string json_schema(const Period& type, const Rule& rule);
+std::string json_schema(const Duration& type, const Rule& rule);
+std::string json_schema(const std::array<int64_t, 2>& type, const Rule& rule);
+std::string json_schema(const TextPairs& type, const Rule& rule);
+
 [[noreturn]] void fail_value(const YamlNode& node, const std::string& path, const std::string& message);
 void check_list(const YamlNode& node, const std::string& path, const Rule& rule, const std::string& what);
 
@@ -95,6 +106,18 @@ std::string type_name(const std::optional<T>&) {
 template <class T>
 std::string type_name(const std::vector<T>&) {
   return "list of " + type_name(T{});
+}
+
+template <class T>
+std::string json_schema(const std::optional<T>& /*type*/, const Rule& rule) {
+  return "{\"anyOf\": [" + json_schema(T{}, rule) + ", {\"type\": \"null\"}]}";
+}
+
+template <class T>
+std::string json_schema(const std::vector<T>& /*type*/, const Rule& rule) {
+  return "{\"type\": \"array\", \"items\": " + json_schema(T{}, rule) +
+         ", \"minItems\": " + std::to_string(rule.least_items) + ", \"maxItems\": " + std::to_string(rule.most_items) +
+         "}";
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/factory.h"
 #include "core/error.h"
 #include "train/metrics/table.h"
 #include "train/own_data.h"
@@ -12,7 +13,7 @@ namespace lockstep {
 Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend, Communicator& communicator,
                      const VirtualRanks& ranks, const LossSpec& loss, int64_t batch,
                      const std::vector<std::string>& metrics)
-    : dataset_(dataset), network_(network), communicator_(communicator) {
+    : dataset_(dataset), network_(network), backend_(backend), communicator_(communicator) {
   if (dataset.size() == 0) throw_error("the validation set is empty");
   const bool own = dataset.per_rank();
   const int64_t stride = own ? 1 : ranks.count;
@@ -23,13 +24,15 @@ Evaluator::Evaluator(const Dataset& dataset, Network& network, Backend& backend,
   for (int64_t rank = 0; rank < ranks.count && !own; ++rank) shard_sizes_.push_back(dealt_to(rank, stride));
   const int64_t largest_shard = own ? dataset.size() : shard_sizes_[0];
   batch_ = std::clamp<int64_t>(largest_shard, 1, batch);
-  x_.resize(static_cast<size_t>(batch_ * dataset.sample_shape().numel()));
+  const size_t x_bytes = static_cast<size_t>(batch_ * dataset.sample_shape().numel()) * sizeof(float);
+  feed_ = backend.make_feed(x_bytes, 0);
+  x_ = feed_->allocate(x_bytes);
   if (dataset.target_kind() == TargetKind::labels) {
     labels_.resize(static_cast<size_t>(batch_));
   } else {
     targets_.resize(static_cast<size_t>(batch_ * dataset.target_width()));
   }
-  loss_ = backend.plan_loss(loss, 1, network.output_shape().numel());
+  loss_ = make_host_loss(loss, 1, network.output_shape().numel());
   metrics_ = make_metrics(
       metrics, {.outputs = network.output_shape().numel(), .targets = dataset.target_kind(), .loss = loss.kind});
 }
@@ -72,10 +75,17 @@ int64_t Evaluator::most_batches() {
 
 void Evaluator::add_batch(std::span<const int64_t> rows) {
   const auto count = static_cast<int64_t>(rows.size());
-  dataset_.read(rows, {.x = x_.data(), .labels = labels_.data(), .targets = targets_.data()});
+  feed_->release();
+  dataset_.read(rows, {.x = x_.as<float>().data(), .labels = labels_.data(), .targets = targets_.data()});
   Graph& graph = network_.graph(Phase::inference, count);
-  graph.forward(x_.data(), {});
-  const TensorView output = graph.output();
+  const size_t x_bytes = static_cast<size_t>(count * dataset_.sample_shape().numel()) * sizeof(float);
+  graph.forward(static_cast<const float*>(feed_->upload(x_.data(), x_bytes, nullptr, 0).x), {});
+  TensorView output = graph.output();
+  if (!backend_.memory().host()) {
+    output_.resize(output.span().size());
+    backend_.memory().download(output_, output.span());
+    output.data = output_.data();
+  }
   const bool labels = dataset_.target_kind() == TargetKind::labels;
   const int64_t outputs = output.numel() / count, width = dataset_.target_width();
   for (int64_t row = 0; row < count; ++row) {

@@ -55,11 +55,14 @@ class Evaluator {
 
   const Dataset& dataset_;
   Network& network_;
+  Backend& backend_;
   Communicator& communicator_;
-  std::unique_ptr<LossPlan> loss_;            // of one sample: sums of several would depend on which came together
+  std::unique_ptr<LossPlan> loss_;  // of one sample: sums of several would depend on which came together
+  std::unique_ptr<Feed> feed_;
   std::vector<std::vector<int64_t>> shards_;  // of this rank
   int64_t batch_;
-  std::vector<float> x_, targets_;
+  Buffer x_;
+  std::vector<float> targets_, output_;  // output_: a copy on the host, where losses and metrics are computed
   std::vector<int64_t> labels_;
   std::vector<int64_t> shard_sizes_;
   int64_t batches_ = -1;  // of the rank with most of them; -1: not known yet

@@ -10,6 +10,7 @@
 
 #include "data/data_plan.h"
 #include "data/loader.h"
+#include "dist/batch_norm_sync.h"
 #include "dist/virtual_ranks.h"
 #include "nn/builder.h"
 #include "optim/parameter_groups.h"
@@ -19,6 +20,11 @@
 
 namespace lockstep {
 namespace {
+
+// Nothing is computed here.
+struct NoSums final : StatisticsReducer {
+  void sum(std::span<double>) override {}
+};
 
 // The batch sizes that graphs are bound to.
 struct GraphSizes {
@@ -156,12 +162,20 @@ DataFacts read_data_facts(const Config& config) {
   return data_facts(*train, validation.get());
 }
 
+DataPlan data_plan(const Config& config, const DataFacts& data, int64_t world_size) {
+  return make_run(config, data, world_size).plan;
+}
+
 MemoryEstimate estimate_memory(const Config& config, const DataFacts& data, int64_t world_size, Backend& backend) {
   const Run run = make_run(config, data, world_size);
   const GraphSizes sizes = graph_sizes(run);
   const ModelSpec model = model_spec(config);
   const DType precision = activation_type(config.train);
-  Network network(model, data.train.sample_shape, backend, run.batch, frozen_parameters(config), nullptr, precision);
+  NoSums batch_statistics;  // of all ranks may be those of one sample on each
+  const bool across_ranks =
+      parse_batch_norm_policy(config.distributed.batch_norm) == BatchNormPolicy::sync && world_size > 1;
+  Network network(model, data.train.sample_shape, backend, run.batch, frozen_parameters(config),
+                  across_ranks ? &batch_statistics : nullptr, precision);
   network.place();
   const ParameterStore& store = network.store();
   const uint64_t training = largest_arena(network, Phase::training, sizes.training);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "data/data_plan.h"
 #include "data/dataset.h"
 #include "train/config.h"
 
@@ -52,6 +53,9 @@ struct MemoryEstimate {
   uint64_t of_other_rank() const { return total() - checkpoint; }
   uint64_t on_node(int64_t ranks) const;  // of a node with rank 0 and ranks - 1 others
 };
+
+// Who gets which samples: what the trainer would plan. Error: as the trainer.
+DataPlan data_plan(const Config& config, const DataFacts& data, int64_t world_size);
 
 // The batch size is the config's (train.batch_size, or what global_batch_size makes of it). Throws Error for whatever
 // the trainer would refuse in the config, the model or the batch arithmetic.

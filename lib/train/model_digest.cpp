@@ -23,7 +23,7 @@ std::string model_digest(const ParameterStore& store) {
   }
   for (size_t id = 0; id < store.buffers().size(); ++id) {
     const ModelBuffer& b = store.buffers()[id];
-    update(hash, b.name, b.shape, store.buffer(static_cast<BufferId>(id)));
+    update(hash, b.name, b.shape, store.buffer_copy(static_cast<BufferId>(id)));
   }
   return hash.hex();
 }

@@ -27,7 +27,7 @@ NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store,
     : kind_(parse(name)), store_(store), communicator_(communicator), statistics_(statistics) {
   rows_.reserve(rows);
   bad_rows_.reserve(rows);
-  if (kind_ == Kind::skip) kept_statistics_.resize(statistics.size());
+  if (kind_ == Kind::skip) kept_statistics_ = store.memory().allocate(statistics.size_bytes());
 }
 
 GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) {
@@ -38,7 +38,7 @@ GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) 
 void NonfinitePolicy::begin_step() {
   rows_.clear();
   if (watch_) watch_->begin_step();
-  if (kind_ == Kind::skip) std::ranges::copy(statistics_, kept_statistics_.begin());
+  if (kind_ == Kind::skip) store_.memory().copy(kept_statistics_.as<float>(), statistics_);
 }
 
 void NonfinitePolicy::add_rows(std::span<const int64_t> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
@@ -81,7 +81,7 @@ bool NonfinitePolicy::skip(int64_t step, const OptimizerOps& ops, bool overflowe
   if (communicator_.rank() == 0)
     log::warning("step {} is skipped: {}", step,
                  who.empty() ? "the sum of the ranks' gradients is not finite, though each of them is" : who);
-  std::ranges::copy(kept_statistics_, statistics_.begin());
+  store_.memory().copy(statistics_, kept_statistics_.as<float>());
   bad_step_ = -1;
   ++skipped_;
   if (++in_a_row_ == most_in_a_row)

@@ -64,7 +64,7 @@ class NonfinitePolicy {
   Communicator& communicator_;
   std::vector<int64_t> rows_, bad_rows_;  // of the current step, and of the first bad one
   std::span<float> statistics_;
-  std::vector<float> kept_statistics_;  // as they were before the step
+  Buffer kept_statistics_;  // as they were before the step, in the store's memory
   std::optional<GradientWatch> watch_;
   int64_t bad_step_ = -1;
   std::string bad_what_;  // went bad then: "the loss is not finite"

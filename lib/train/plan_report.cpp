@@ -23,7 +23,9 @@ std::string empty_loader_text(const DataPlan& plan) {
   std::string geometry = fmt::format("{} samples, {} ranks, batch {}", spec.samples, spec.world_size, spec.batch_size);
   if (spec.uneven == Uneven::drop) geometry += ", uneven: drop";
   if (spec.drop_last) geometry += ", drop_last";
-  if (epoch.empty_on_every_rank()) return fmt::format("every loader is empty: {}: nothing to train", geometry);
+  if (epoch.empty_on_every_rank())
+    return fmt::format("every loader is empty: {}: nothing to train; lower train.batch_size, start fewer ranks{}",
+                       geometry, spec.drop_last ? ", or keep the last batch (sampler.drop_last: false)" : "");
   // Data that is dealt: only with uneven: exact, where the first `samples` ranks have one sample each.
   int64_t idle = spec.own.empty() ? spec.world_size - spec.samples : 0;
   for (size_t rank = 0; rank < spec.own.size(); ++rank)

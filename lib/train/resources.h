@@ -14,7 +14,8 @@ namespace lockstep {
 
 struct Resources {
   int threads = 1;
-  int gpu = -1;  // index among those that this rank sees; -1: none
+  int gpu = -1;            // index among those that this rank sees; -1: none
+  std::string why_device;  // this device, where the config left it to us; empty: the config names it
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   std::string why;  // this communicator

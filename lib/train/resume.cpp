@@ -1,6 +1,7 @@
 #include "train/resume.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "comm/gather.h"
@@ -12,6 +13,8 @@ std::optional<Checkpoint> find_checkpoint(const ResumeRequest& request, const Ch
                                           bool will_save) {
   if (request.from == "auto") return folder.newest();
   std::optional<Checkpoint> found;
+  if (!request.from.empty() && !std::filesystem::exists(request.from))
+    throw_error("--resume {}: no such checkpoint; --resume auto takes the newest of run.dir", request.from);
   if (!request.from.empty()) found = read_checkpoint(request.from);
   const int64_t start = found ? found->step : -1;
   const std::vector<int64_t> steps = folder.steps();

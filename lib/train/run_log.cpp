@@ -69,7 +69,8 @@ RunLog::RunLog(const std::string& dir, bool active) : dir_(dir), active_(active)
   if (!active_) return;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
-  if (error) throw_error("run.dir {}: cannot be made: {}", dir, error.message());
+  if (error)
+    throw_error("run.dir {}: cannot be made: {}; set run.dir to a folder that you may write to", dir, error.message());
 }
 
 // Of a resumed run the lines up to its checkpoint stay.
@@ -98,14 +99,22 @@ void RunLog::write(const nlohmann::json& event) {
 void RunLog::start(const StartRecord& r) {
   if (!active_) return;
   open(r.resumed);
+  log::copy_to(dir_ + "/stdout", !r.resumed);
+  if (r.tensorboard) tensorboard_ = std::make_unique<EventFile>(dir_, r.resumed ? r.resumed->step : -1);
+  progress_.start(r.resumed ? r.resumed->step : 0, r.total_steps);
   std::ofstream file(dir_ + "/config.yaml");
   file << r.config_yaml;
   if (!file.flush()) throw_error("{}/config.yaml: cannot be written", dir_);
   nlohmann::json event = {{"event", r.resumed ? "resume" : "start"},
                           {"world_size", r.world_size},
                           {"parameters", r.parameters},
+                          {"samples", r.samples},
+                          {"steps_per_epoch", r.steps_per_epoch},
+                          {"total_steps", r.total_steps},
                           {"arithmetic", r.arithmetic},
+                          {"environment", nlohmann::json::object()},
                           {"config", r.config_yaml}};
+  for (const auto& [name, value] : r.environment) event["environment"][name] = value;
   if (r.resumed) {
     event["step"] = r.resumed->step;
     event["checkpoint"] = r.resumed->checkpoint;
@@ -114,14 +123,25 @@ void RunLog::start(const StartRecord& r) {
   log::info("{} parameters, world_size {}, {}", r.parameters, r.world_size, r.arithmetic);
 }
 
+// An event of its own, before the step's: it does not count (is_counted), as times differ from run to run.
+void RunLog::time(const StepRecord& r) {
+  if (r.time.steps == 0) return;
+  nlohmann::json event = {{"event", "time"}, {"step", r.step}, {"steps", r.time.steps}};
+  for (size_t phase = 0; phase < kStepPhases.size(); ++phase)
+    for (const auto& rank : r.time.ranks) event[std::string(kStepPhases[phase])].push_back(rank[phase]);
+  write(event);
+}
+
 void RunLog::step(const StepRecord& r) {
   if (!active_) return;
+  time(r);
   nlohmann::json event = {{"event", "step"},
                           {"step", r.step},
                           {"epoch", r.epoch},
                           {"loss", number(r.loss)},
                           {"lr", r.lr},
                           {"samples", r.samples},
+                          {"samples_seen", r.samples_seen},
                           {"samples_per_second", number(r.samples_per_second)}};
   if (r.gradient_norm >= 0 || std::isnan(r.gradient_norm)) event["gradient_norm"] = number(r.gradient_norm);
   if (r.loss_scale > 0) {
@@ -138,14 +158,38 @@ void RunLog::step(const StepRecord& r) {
     if (!rank.indices.empty()) event["rank_indices"].push_back(rank.indices);
   }
   write(event);
-  log::info("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s{}", r.epoch + 1, r.step,
-            r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second,
-            r.noise ? fmt::format("  noise scale {:.1f}", r.noise->noise_scale) : "");
+  progress_.loss(r.loss);
+  if (tensorboard_) add_scalars(r);
+  log::detail("epoch {:3d}  step {:6d} ({}/{})  loss {:.4f}  lr {:.3g}  {:.0f} samples/s{}", r.epoch + 1, r.step,
+              r.step_in_epoch + 1, r.steps_per_epoch, r.loss, r.lr, r.samples_per_second,
+              r.noise ? fmt::format("  noise scale {:.1f}", r.noise->noise_scale) : "");
   for (size_t rank = 0; rank < r.ranks.size(); ++rank) {
     std::string indices;
     for (const auto& micro_step : r.ranks[rank].indices) indices += fmt::format(" [{}]", fmt::join(micro_step, ", "));
     log::info("  rank {}  loss {:.4f}{}{}", rank, r.ranks[rank].loss, indices.empty() ? "" : "  indices", indices);
   }
+}
+
+void RunLog::add_scalars(const StepRecord& r) {
+  EventFile::Scalars scalars{{"train/loss", r.loss},
+                             {"train/learning_rate", r.lr},
+                             {"train/samples_per_second", r.samples_per_second},
+                             {"train/epoch", static_cast<double>(r.epoch)}};
+  if (r.gradient_norm >= 0) scalars.emplace_back("train/gradient_norm", r.gradient_norm);
+  if (r.loss_scale > 0) scalars.emplace_back("train/loss_scale", r.loss_scale);
+  if (r.noise) scalars.emplace_back("train/noise_scale", r.noise->noise_scale);
+  tensorboard_->add(r.step, scalars);
+}
+
+void RunLog::add_scalars(const EvalRecord& r) {
+  std::vector<std::string> tags;
+  tags.reserve(r.metrics.values.size());  // the scalars point at them
+  EventFile::Scalars scalars{{"val/loss", r.metrics.loss}};
+  for (const MetricValue& value : r.metrics.values) {
+    if (value.form == MetricValue::Form::number)
+      scalars.emplace_back(tags.emplace_back("val/" + value.name), value.numbers.front());
+  }
+  tensorboard_->add(r.step, scalars);
 }
 
 void RunLog::eval(const EvalRecord& r) {
@@ -156,6 +200,7 @@ void RunLog::eval(const EvalRecord& r) {
                           {"seconds", r.seconds},   {"best", r.best}};
   for (const MetricValue& value : m.values) event[value.name] = json_of(value);
   write(event);
+  if (tensorboard_) add_scalars(r);
   log::info("epoch {:3d}  step {:6d}  validation  loss {:.4f}{}  {} samples as {}", r.epoch + 1, r.step, m.loss,
             headline(m), m.count, fmt::join(m.shard_sizes, " + "));
 }
@@ -172,6 +217,7 @@ void RunLog::probe(const std::string& when, int64_t step, const std::string& tex
 
 void RunLog::finish(const EndRecord& r) {
   if (!active_) return;
+  progress_.finish();
   nlohmann::json event = {
       {"event", "end"}, {"steps", r.steps}, {"seconds", r.seconds}, {"model_sha256", r.model_sha256}};
   if (r.best) {
@@ -182,7 +228,9 @@ void RunLog::finish(const EndRecord& r) {
 }
 
 void RunLog::stopped(int64_t steps, const std::string& reason, bool saved) {
-  if (active_) write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
+  if (!active_) return;
+  progress_.finish();
+  write({{"event", "stopped"}, {"steps", steps}, {"reason", reason}, {"saved", saved}});
 }
 
 }  // namespace lockstep

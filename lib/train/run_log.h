@@ -1,5 +1,6 @@
-// What a run leaves behind: <dir>/config.yaml and <dir>/metrics.jsonl (one JSON object per line), and the lines people
-// read on the console. Written by rank 0 only. The events and their fields are listed in docs/metrics.md.
+// What a run leaves behind: <dir>/config.yaml, <dir>/metrics.jsonl (one JSON object per line), <dir>/stdout and
+// TensorBoard's events, and the lines people read on the console. Written by rank 0 only. The events and their fields
+// are listed in docs/metrics.md.
 #pragma once
 
 #include <chrono>
@@ -8,11 +9,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dist/noise_scale.h"
 #include "train/best_model.h"
 #include "train/evaluator.h"
+#include "train/event_file.h"
+#include "train/progress.h"
+#include "train/step_clock.h"
 
 namespace lockstep {
 
@@ -26,11 +31,13 @@ struct StepRecord {
   int64_t steps_per_epoch = 0, step_in_epoch = 0;
   double loss = 0, lr = 0;
   int64_t samples = 0;                 // of this step, over all ranks
+  int64_t samples_seen = 0;            // by all steps of the run up to this one
   double samples_per_second = 0;       // since the line before
   double gradient_norm = -1;           // before clipping; negative: not computed
   double loss_scale = 0;               // of the next step; 0: none (not fp16)
   int64_t skipped = 0;                 // steps left out so far because their gradients overflowed
   std::optional<NoiseEstimate> noise;  // log.noise_scale
+  TimeSplit time;                      // of the steps measured since the line before
   std::vector<RankStep> ranks;         // empty unless asked for
 };
 
@@ -60,7 +67,11 @@ struct StartRecord {
   std::string config_yaml;
   int world_size = 1;
   int64_t parameters = 0;
+  int64_t total_steps = 0;                   // of the whole run
+  int64_t samples = 0, steps_per_epoch = 0;  // of the training set; of a whole epoch
   std::string arithmetic;
+  std::vector<std::pair<std::string, std::string>> environment;  // see environment.h
+  bool tensorboard = false;
   std::optional<ResumedLog> resumed;
 };
 
@@ -72,6 +83,8 @@ class RunLog {
   // Opens the files: anew, or, for a resumed run, to go on in them.
   void start(const StartRecord& record);
   void step(const StepRecord& record);
+  // After every step, for who watches: steps done in all, and the samples of this one.
+  void progress(int64_t steps, int64_t epoch, int64_t samples) { progress_.step(steps, epoch, samples); }
   void eval(const EvalRecord& record);
   void probe(const std::string& when, int64_t step, const std::string& text, const std::vector<double>& per_rank);
   void finish(const EndRecord& record);
@@ -84,8 +97,13 @@ class RunLog {
  private:
   void open(const std::optional<ResumedLog>& resumed);
   void write(const nlohmann::json& event);
+  void add_scalars(const StepRecord& record);
+  void add_scalars(const EvalRecord& record);
+  void time(const StepRecord& record);
   std::string dir_;
   int file_ = -1;
+  std::unique_ptr<EventFile> tensorboard_;  // null: not wanted
+  Progress progress_;
   bool active_;
   int64_t events_ = 0;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

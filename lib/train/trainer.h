@@ -12,6 +12,7 @@
 #include "comm/communicator.h"
 #include "core/fault.h"
 #include "core/rng.h"
+#include "data/augmentation.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -31,10 +32,12 @@
 #include "train/evaluator.h"
 #include "train/learning_rate.h"
 #include "train/loss_scaling.h"
+#include "train/memory_estimate.h"
 #include "train/nonfinite.h"
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/step_clock.h"
 #include "train/stop_request.h"
 #include "train/validation_judge.h"
 
@@ -56,12 +59,16 @@ struct RunResult {
   bool saved = false;                      // then: it can be gone on with
 };
 
+// Asked once the data is read, on every rank; throws Error where what is still to be allocated won't fit.
+using MemoryCheck = std::function<void(const DataFacts&)>;
+
 class Trainer {
  public:
   // Builds everything and checks it; throws Error for whatever is wrong before the first step. The config's model is
   // expanded already; all references must outlive the trainer.
   Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt);
+          const ResumeRequest& resume = {}, std::optional<StopSources> stop = std::nullopt,
+          const MemoryCheck& check_memory = {});
   ~Trainer();
 
   RunResult run();
@@ -84,6 +91,7 @@ class Trainer {
     int64_t count;
     Graph* graph;
     std::unique_ptr<LossPlan> loss;
+    bool used = false;  // in this window: its loss has sums to take
   };
 
   struct Piece {             // a virtual rank that this rank stands for
@@ -91,8 +99,8 @@ class Trainer {
     std::vector<std::vector<int64_t>> indices;
   };
 
-  struct StepStart {  // what earlier micro-steps of a step change and its abandonment puts back
-    std::vector<float> statistics;
+  struct StepStart {    // what earlier micro-steps of a step change and its abandonment puts back
+    Buffer statistics;  // in the backend's memory
     std::vector<int64_t> samples;
     std::optional<Generator> generator;  // none: there is only one micro-step
   };
@@ -103,6 +111,7 @@ class Trainer {
   void build_network();
   void load_initial_weights();
   void build_on_parameters();
+  void make_loader();
   // trainer.cpp: the loop.
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
@@ -118,7 +127,11 @@ class Trainer {
   void go_back_to_step_start();
   bool window(int64_t piece, int64_t step_in_epoch);
   void empty_micro_step(bool accumulate);
-  LossSums micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
+  const Batch& next_batch();
+  TensorView target_of(const Batch& batch) const;
+  void take_losses(LossSums& window);
+  void divide_by_own_weight(Bound& bound, int64_t piece);
+  void micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
@@ -142,8 +155,8 @@ class Trainer {
   void check_space() const;
   void tell_failed_checkpoints();
   Snapshot snapshot();
-  using MakeCopy = std::function<Copy(std::span<const float>)>;
-  void add_tensors(Snapshot& snapshot, std::span<const float> buffers, const MakeCopy& copy) const;
+  using MakeCopy = std::function<Copy(std::span<const float>)>;  // of the backend's memory
+  void add_tensors(Snapshot& snapshot, const Copy& buffers, const MakeCopy& copy) const;
   State replicated_state() const;
   void add_state_of_pieces(State& state);
   void add_statistics_of_pieces(Snapshot& snapshot);
@@ -181,6 +194,8 @@ class Trainer {
   std::unique_ptr<NoiseScale> noise_scale_;  // log.noise_scale; null: not measured
   std::unique_ptr<WeightAverage> average_;   // train.ema; null: none
   std::unique_ptr<StepOrder> order_;
+  std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
+  std::unique_ptr<Feed> feed_;
   std::unique_ptr<BatchLoader> loader_;
   int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
@@ -211,6 +226,7 @@ class Trainer {
   std::optional<std::string> interrupted_;  // by it
   StepStart step_start_;
   std::vector<Piece> pieces_;
+  StepClock clock_{[this] { backend_.synchronize(); }};
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;

@@ -18,7 +18,7 @@
 namespace lockstep {
 
 Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
-                 const ResumeRequest& resume, std::optional<StopSources> stop)
+                 const ResumeRequest& resume, std::optional<StopSources> stop, const MemoryCheck& check_memory)
     : config_(config),
       backend_(backend),
       communicator_(communicator),
@@ -33,6 +33,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   run_agreed(communicator_, [&] { count_steps(); });
   const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
+  if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
@@ -101,7 +102,8 @@ void Trainer::build_on_parameters() {
   if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
     arithmetic_ += ", " + scaling;
   optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
-                              network_->store().gradients().size(), backend_.optimizer_ops());
+                              network_->store().gradients().size(), backend_.optimizer_ops(),
+                              [this](size_t bytes) { return backend_.allocate(bytes); });
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());
   if (config_.log.noise_scale) {
@@ -110,8 +112,8 @@ void Trainer::build_on_parameters() {
     synchronizer_->observe(noise_scale_.get());
   }
   if (config_.train.ema)
-    average_ =
-        std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops());
+    average_ = std::make_unique<WeightAverage>(*config_.train.ema, network_->store().values(), backend_.optimizer_ops(),
+                                               backend_.memory());
   probes_ = make_probes(config_.log.watch, network_->store());
 
   // Every rank draws from its own samples (per_rank data), or from its share of the common list.
@@ -120,10 +122,8 @@ void Trainer::build_on_parameters() {
   if (own) spec.samples = train_data_->size(), spec.world_size = 1, spec.own.clear();
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
-  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, [this] {
-    fault_.at_loader(batches_ordered_++);
-    return order_->next();
-  });
+  augmentation_ = make_augmentation(config_, *train_data_, communicator_.rank());
+  make_loader();
   if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
@@ -139,11 +139,27 @@ void Trainer::build_on_parameters() {
       std::make_unique<LossScaling>(config_.train, network_->store(), communicator_, backend_.optimizer_ops());
   // With loss scaling a gradient that overflows is no accident: only losses are watched.
   if (!loss_scaling_->active()) synchronizer_->observe(nonfinite_->watch(backend_.optimizer_ops(), sync.wire));
-  step_start_.statistics.resize(statistics_->all().size());
+  step_start_.statistics = backend_.allocate(statistics_->all().size_bytes());
   step_start_.samples.resize(statistics_->samples().size());
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+}
+
+// Batches lie where the device can fetch them.
+void Trainer::make_loader() {
+  const auto rows = static_cast<size_t>(batch_size_), width = static_cast<size_t>(train_data_->target_width());
+  const bool labels = train_data_->target_kind() == TargetKind::labels;
+  feed_ = backend_.make_feed(rows * static_cast<size_t>(train_data_->sample_shape().numel()) * sizeof(float),
+                             rows * (labels ? sizeof(int64_t) : width * sizeof(float)));
+  const auto next_rows = [this] {
+    fault_.at_loader(batches_ordered_++);
+    return order_->next();
+  };
+  BatchLoader::Change change;
+  if (augmentation_) change = [this](const Batch& batch) { augmentation_->apply(batch); };
+  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, next_rows, change,
+                                          [this](size_t bytes) { return feed_->allocate(bytes); });
 }
 
 }  // namespace lockstep

@@ -79,7 +79,8 @@ bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
 
 void Trainer::log_step(int64_t step_in_epoch) {
   const LossSums local = sum_of_pieces(&Piece::window);
-  double sums[3] = {local.loss, local.weight, nonfinite_->flag()};
+  std::vector<double> sums{local.loss, local.weight, nonfinite_->flag()};
+  clock_.append_to(sums, communicator_.rank(), communicator_.size());
   communicator_.all_reduce(sums, ReduceOp::sum);
   const Clock::time_point now = Clock::now();
   const double loss = mean_ ? sums[0] / sums[1] : sums[0];
@@ -90,8 +91,10 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .loss = loss,
                     .lr = learning_rate_->last(),
                     .samples = epoch_plan_.step_samples(step_in_epoch),
+                    .samples_seen = epoch_ * plan_.epoch().consumed() + position_,
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
-                    .gradient_norm = gradient_norm_};
+                    .gradient_norm = gradient_norm_,
+                    .time = clock_.take_from(sums, communicator_.size())};
   if (loss_scaling_->active()) {
     record.loss_scale = loss_scaling_->factor();
     record.skipped = loss_scaling_->skipped();

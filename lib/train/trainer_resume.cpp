@@ -81,7 +81,9 @@ void Trainer::restore_arrays(const Checkpoint& checkpoint) {
   const TensorFile& model = checkpoint.file("model");
   check_tensor_count(model, store.parameters().size() + store.buffers().size());
   read_parameter_tensors(model, store, "", store.values());
-  read_buffer_tensors(model, store, "", store.buffer_values());
+  std::vector<float> buffers(store.buffer_values().size());
+  read_buffer_tensors(model, store, "", buffers);
+  store.memory().upload(store.buffer_values(), buffers);
   const TensorFile& optimizer = checkpoint.file("optimizer");
   check_tensor_count(optimizer, store.trainable_parameters() * optimizer_->state().size());
   for (const StateArray& array : optimizer_->state())
@@ -91,8 +93,9 @@ void Trainer::restore_arrays(const Checkpoint& checkpoint) {
 
 void Trainer::broadcast_restored() {
   broadcast_model(network_->store(), communicator_);
-  for (const StateArray& array : optimizer_->state()) communicator_.broadcast(std::as_writable_bytes(array.values), 0);
-  if (average_) communicator_.broadcast(std::as_writable_bytes(average_->values()), 0);
+  const Memory& memory = backend_.memory();
+  for (const StateArray& array : optimizer_->state()) broadcast_values(memory, array.values, communicator_);
+  if (average_) broadcast_values(memory, average_->values(), communicator_);
   statistics_->restart();
 }
 
@@ -129,7 +132,7 @@ void Trainer::restore_pieces(const Checkpoint* checkpoint) {
   });
   communicator_.broadcast(std::as_writable_bytes(std::span(all)), 0);
   const auto first = static_cast<size_t>(ranks_.first), held = static_cast<size_t>(ranks_.held);
-  std::ranges::copy(std::span(all).subspan(first * size, held * size), statistics_->all().begin());
+  backend_.memory().upload(statistics_->all(), std::span(all).subspan(first * size, held * size));
   const auto& samples = state.integers("pieces.samples");
   std::copy_n(samples.begin() + static_cast<long>(first), held, statistics_->samples().begin());
 }

@@ -109,7 +109,8 @@ void Trainer::add_state_of_pieces(State& state) {
 void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
   if (statistics_->policy() != BatchNormPolicy::average || network_->store().buffers().empty()) return;
   snapshot.state.set("pieces.samples", gather_values<int64_t>(statistics_->samples(), communicator_));
-  const std::vector<float> all = gather_values<float>(statistics_->all(), communicator_);
+  const std::vector<float> own = backend_.memory().downloaded(statistics_->all());
+  const std::vector<float> all = gather_values<float>(own, communicator_);
   const size_t size = network_->store().buffer_values().size();
   for (size_t piece = 0; piece * size < all.size(); ++piece)
     add_buffer_tensors(network_->store(), copies_.copy(std::span(all).subspan(piece * size, size)),
@@ -122,22 +123,23 @@ Snapshot Trainer::snapshot() {
   add_state_of_pieces(snapshot.state);
   const std::vector<float> buffers = statistics_->agreed();
   add_statistics_of_pieces(snapshot);
-  if (writer_) add_tensors(snapshot, buffers, [this](std::span<const float> values) { return copies_.copy(values); });
+  if (writer_)
+    add_tensors(snapshot, copies_.copy(buffers),
+                [this](std::span<const float> values) { return copies_.copy(backend_.memory(), values); });
   return snapshot;
 }
 
-void Trainer::add_tensors(Snapshot& snapshot, std::span<const float> buffers, const MakeCopy& copy) const {
+void Trainer::add_tensors(Snapshot& snapshot, const Copy& buffers, const MakeCopy& copy) const {
   const ParameterStore& store = network_->store();
-  const Copy kept_buffers = copy(buffers);
   std::vector<TensorSource>& model = snapshot.tensors["model"];
   add_parameter_tensors(store, copy(store.values()), "", model);
-  add_buffer_tensors(store, kept_buffers, "", model);
+  add_buffer_tensors(store, buffers, "", model);
   std::vector<TensorSource>& optimizer = snapshot.tensors["optimizer"];
   for (const StateArray& array : optimizer_->state())
     add_parameter_tensors(store, copy(array.values), "/" + std::string(array.name), optimizer);
   if (average_) {
     add_parameter_tensors(store, copy(average_->values()), "", snapshot.tensors["ema"]);
-    add_buffer_tensors(store, kept_buffers, "", snapshot.tensors["ema"]);
+    add_buffer_tensors(store, buffers, "", snapshot.tensors["ema"]);
   }
 }
 
@@ -145,9 +147,8 @@ void Trainer::add_tensors(Snapshot& snapshot, std::span<const float> buffers, co
 // written.
 void Trainer::check_space() const {
   Snapshot snapshot{.step = 0, .state = replicated_state(), .config = resolved_, .tensors = {}};
-  add_tensors(snapshot, network_->store().buffer_values(), [](std::span<const float> values) {
-    return Copy{{}, values};
-  });
+  const auto size_only = [](std::span<const float> values) { return Copy{{}, values}; };
+  add_tensors(snapshot, size_only(network_->store().buffer_values()), size_only);
   const int64_t count = config_.checkpoint.keep + (config_.checkpoint.keep_best && evaluator_ ? 1 : 0) + 1;
   if (const auto text = space_shortage(log_.dir(), checkpoint_bytes(snapshot), count)) log::warning("{}", *text);
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "data/factory.h"
+#include "data/memory_dataset.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
 
@@ -69,10 +70,22 @@ DatasetSettings dataset_settings(const Config& config, const DatasetConfig& c, i
 }
 
 std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script) {
+  if (data.make) return data.make(rank);
   const DatasetSettings settings = dataset_settings(config, data, rank);
   auto made = data.augment > 1 ? make_dataset(settings, rank, script) : make_dataset(settings, rank);
   if (has_files_per_rank(data)) made->mark_per_rank();
   return made;
+}
+
+std::unique_ptr<Augmentation> make_augmentation(const Config& config, const Dataset& train, int rank) {
+  const AugmentationConfig& c = config.data.augmentation;
+  const Normalization normalization(dataset_settings(config, config.data.train, rank));
+  const AugmentationSettings settings{.crop_padding = c.crop_padding,
+                                      .flip = c.flip,
+                                      .fill = normalization(0),
+                                      .seed = config.run.seed,
+                                      .owner = train.per_rank() ? rank : 0};
+  return settings.any() ? std::make_unique<Augmentation>(settings, train.sample_shape()) : nullptr;
 }
 
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, std::vector<int64_t> own, int64_t world_size) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "data/augmentation.h"
 #include "data/data_plan.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
@@ -23,6 +24,8 @@ DatasetSettings dataset_settings(const Config& config, const DatasetConfig& data
 // `script` is the global generator of the script that the config stands for: augmented sets (noise drawn after its
 // manual_seed) go on drawing from it, all others have seeds of their own.
 std::unique_ptr<Dataset> make_dataset(const Config& config, const DatasetConfig& data, int rank, Generator& script);
+// Of what is read from the training set. Throws Error where its samples are no images; null: nothing to change.
+std::unique_ptr<Augmentation> make_augmentation(const Config& config, const Dataset& train, int rank);
 // own: the samples of each rank where every rank has data of its own, else empty. Throws Error for rules of sampling
 // that such data can't follow.
 DataPlanSpec data_plan_spec(const Config& config, int64_t samples, std::vector<int64_t> own, int64_t world_size);

@@ -205,7 +205,8 @@ YamlNode parse(std::string_view text, const std::shared_ptr<const std::string>& 
     }
     return root;
   } catch (const YAML::Exception& error) {
-    fail_at(builder.position(error.mark), error.msg);
+    const bool open = error.msg.find("not found") != std::string::npos;
+    fail_at(builder.position(error.mark), error.msg + (open ? "; is a bracket or a quote before it not closed?" : ""));
   }
 }
 

@@ -37,6 +37,13 @@ TEST_CASE("a world_size that was not launched is refused") {
   check_polite(train_text(kToy, 2, {"distributed.world_size=4"}), "world_size 4");
 }
 
+TEST_CASE("a model that does not fit into the node's memory is refused before it is allocated") {
+  const TrainingRun run = train_text(kToy, 2, {"model.layers=[{linear: 300000}, relu, {linear: 300000}, {linear: 2}]"});
+  check_polite(run, "TiB more memory (each: ");
+  CHECK(run.outcome.says("free"));
+  CHECK(run.outcome.says("lower train.batch_size"));
+}
+
 TEST_CASE("a missing data file names the file") {
   check_polite(train_text(kToy, 2, {"data.train={kind: npy, x: nowhere.npy, y: nowhere.npy}"}), "nowhere.npy");
 }

@@ -105,7 +105,8 @@ TEST_CASE("a rank that the system gives no memory ends all ranks with its messag
   std::vector<std::string> small = folder.command("run", {});
   command.insert(command.end(), {":", "-np", "1", "sh", "-c", "ulimit -v 3000000; exec \"$@\"", "sh"});
   command.insert(command.end(), small.begin(), small.end());
-  for (const char* word : {"--set", "data.train.shape=[4096]", "--set", "train.batch_size=262144"}) {
+  for (const char* word :
+       {"--set", "data.train.shape=[4096]", "--set", "train.batch_size=262144", "--set", "data.prefetch=0"}) {
     command.emplace_back(word);
     command.insert(std::ranges::find(command, ":"), word);
   }

@@ -61,7 +61,9 @@ TEST_CASE("factory puts the config file's place before every message") {
   CHECK_EQ(error(settings), "run.yaml:7:3: kind: expected one of idx, csv, npy, synthetic, toy, found 'idxx'");
   settings.kind = "csv";
   settings.file = "/nonexistent.csv";
-  CHECK_EQ(error(settings), "run.yaml:7:3: /nonexistent.csv: no such file");
+  CHECK_EQ(error(settings),
+           "run.yaml:7:3: /nonexistent.csv: no such file; relative paths start at the folder that holds configs/ or "
+           "datasets/");
   settings = identity(10);
   settings.std = 0.0;
   CHECK_EQ(error(settings), "run.yaml:7:3: normalize.std: expected a number above 0, found 0");

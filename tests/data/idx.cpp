@@ -94,7 +94,8 @@ TEST_CASE("idx header that promises terabytes is refused without allocating them
 TEST_CASE("idx wrong magic names the expected and the found one") {
   const Pair swapped(kLabels3, kLabels3);
   CHECK_EQ(swapped.error(), swapped.settings.images +
-                                ": IDX magic: expected 0x00000802 to 0x00000804 (unsigned bytes), found 0x00000801");
+                                ": IDX magic: expected 0x00000802 to 0x00000804 (unsigned bytes), found 0x00000801: is "
+                                "this the right file, images or labels as MNIST has them?");
   const Pair floats(idx({3, 4, 5}, ramp(240), 0x0d), kLabels3);
   CHECK(has(floats.error(), "found 0x00000d03"));
   const Pair text("hello world", kLabels3);
@@ -119,9 +120,10 @@ TEST_CASE("idx empty missing and headless files") {
   const Pair headless(std::string("\0\0\10\3\0\0", 6), kLabels3);
   CHECK_EQ(headless.error(), headless.settings.images + ": expected 4 bytes of IDX dimensions, found 2");
   files.settings.images = "/nonexistent/images";
-  CHECK_EQ(files.error(), "/nonexistent/images: no such file");
+  CHECK_EQ(files.error(),
+           "/nonexistent/images: no such file; relative paths start at the folder that holds configs/ or datasets/");
   files.settings.images = "/tmp";
-  CHECK_EQ(files.error(), "/tmp: expected a regular file");
+  CHECK_EQ(files.error(), "/tmp: expected a regular file, found a folder");
   const Pair none(idx({0, 4, 5}, ""), kLabels3);
   CHECK_EQ(none.error(), none.settings.images + ": expected samples, found an IDX array of shape [0, 4, 5]");
 }

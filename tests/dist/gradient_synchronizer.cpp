@@ -53,6 +53,7 @@ class Ops final : public OptimizerOps {
   void clamp(size_t, float*, float) const override {}
   void fill(size_t, float*, float) const override {}
   void lerp(size_t, float*, const float*, float) const override {}
+  void swap(size_t, float*, float*) const override {}
 };
 
 // Parameters 0, 1, 2 of 16, 32 and 48 floats, finished in the order 2, 1, 0; a bucket each.

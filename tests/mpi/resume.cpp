@@ -183,6 +183,11 @@ TEST_CASE("resume: batch norm's running statistics") {
                              "sampler.drop_last=true", "train.epochs=3"});
 }
 
+TEST_CASE("resume: images are augmented as they would have been") {
+  check_resumes(kConvNet, {"data.augmentation.crop_padding=2", "data.augmentation.flip=0.5"});
+  check_resumes(kConvNet, {"data.augmentation.flip=0.5", "data.train.seed_per_rank=true", "data.prefetch=2"});
+}
+
 TEST_CASE("resume: a layer that draws from PyTorch's generator") {
   check_resumes(
       "model: {layers: [{linear: 12}, {dropout: {p: 0.3, torch_stream: true}}, {linear: 3}]}\n"

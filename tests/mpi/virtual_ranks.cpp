@@ -122,6 +122,22 @@ TEST_CASE("virtual ranks: a residual net with batch norm has the same bits on an
              {"distributed.batch_norm=average", "train.ema=0.9", "log.noise_scale=true", "optimizer.kind=lamb"});
 }
 
+TEST_CASE("virtual ranks: augmented images are the same on any number of ranks") {
+  check_same(kResidual, {"data.augmentation.crop_padding=2", "data.augmentation.flip=0.5", "sampler.uneven=drop"});
+}
+
+TEST_CASE("virtual ranks: every epoch sees other pictures of the same images") {
+  SerialCommunicator alone;
+  std::vector<std::string> still{"model.layers=[flatten, {linear: 4}]", "optimizer.lr=0", "sampler.shuffle=false"};
+  const Run plain(kResidual, still, alone);
+  CHECK(plain.losses[0] == plain.losses[1]);
+  still.emplace_back("data.augmentation.crop_padding=2");
+  const Run drawn(kResidual, still, alone);
+  CHECK(drawn.losses[0] != plain.losses[0]);
+  CHECK(drawn.losses[0] != drawn.losses[1]);
+  CHECK(drawn.validation == plain.validation);
+}
+
 TEST_CASE("virtual ranks draw their own dropout masks") {
   // Without dropout two virtual ranks with equal rows have equal gradients; the masks of one virtual rank depend on its
   // number. Shown by the losses: they change when only the number of virtual ranks that share the batch does.

@@ -8,6 +8,7 @@
 #include "nn/network.h"
 #include "support/finite_difference.h"
 #include "support/golden.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -55,23 +56,30 @@ std::vector<float> random_values(size_t count, unsigned seed) {
 }
 
 struct Fixture {
-  std::unique_ptr<Backend> backend = make_cpu_backend({});
+  std::unique_ptr<Backend> backend = make_test_backend({});
   Network network;
   NoListener listener;
+  Buffer input;
 
   Fixture(const ModelSpec& model, const Shape& sample, int64_t batch) : network(model, sample, *backend, batch) {
-    network.lay_out(Buffer::host);
+    network.lay_out([this](size_t bytes) { return backend->allocate(bytes); });
     Generator generator(3);
     network.initialize(generator);
   }
   std::vector<float> forward(Graph& graph, const std::vector<float>& x) {
-    graph.forward(x.data(), {.key = 11});
-    const auto y = graph.output().span();
-    return {y.begin(), y.end()};
+    input = on_device<float>(x);
+    graph.forward(input.as<float>().data(), {.key = 11});
+    return backend->memory().downloaded(graph.output().span());
   }
   void backward(Graph& graph, const std::vector<float>& dy, bool accumulate = false) {
-    std::ranges::copy(dy, graph.output_gradient());
+    backend->memory().upload(std::span(graph.output_gradient(), dy.size()), dy);
     graph.backward(accumulate, listener);
+  }
+  template <class T>
+  Buffer on_device(std::span<const T> values) {
+    Buffer made = backend->allocate(values.size_bytes());
+    backend->memory().upload(made.data(), values.data(), values.size_bytes());
+    return made;
   }
   std::vector<float> gradient(const std::string& name) {
     return network.store().canonical_gradient(network.store().find(name));
@@ -113,7 +121,8 @@ TEST_CASE("a residual block with batch norm gives PyTorch's logits gradients buf
   CHECK(differs(f.forward(graph, x), flat_f32(g["logits"]), 1e-5, 1e-5) == "");
 
   const auto loss = f.backend->plan_loss({}, 3, 3);
-  const TensorView target{const_cast<int64_t*>(labels.data()), {Shape{3}, 1, DType::i64}};
+  const Buffer device_labels = f.on_device<int64_t>(labels);
+  const TensorView target{device_labels.data(), {Shape{3}, 1, DType::i64}};
   const LossSums sums = loss->forward_backward(graph.output(), target, 1.0 / 3, graph.output_gradient());
   CHECK(sums.loss / sums.weight == doctest::Approx(g["loss"].get<double>()).epsilon(1e-5));
   graph.backward(false, f.listener);
@@ -124,11 +133,11 @@ TEST_CASE("a residual block with batch norm gives PyTorch's logits gradients buf
   for (size_t id = 0; id < store.buffers().size(); ++id) {
     const std::string& name = store.buffers()[id].name;
     CAPTURE(name);
-    CHECK(differs(store.buffer(static_cast<BufferId>(id)), flat_f32(g["buffers_after"][name]), 1e-5, 1e-5) == "");
+    CHECK(differs(store.buffer_copy(static_cast<BufferId>(id)), flat_f32(g["buffers_after"][name]), 1e-5, 1e-5) == "");
   }
-  std::vector<float> momentum(store.values().size());
-  f.backend->optimizer_ops().sgd({.lr = 0.1, .momentum = 0.9, .first_step = true}, momentum.size(),
-                                 store.values().data(), store.gradients().data(), momentum.data());
+  const Buffer momentum = f.backend->allocate(store.values().size_bytes());
+  f.backend->optimizer_ops().sgd({.lr = 0.1, .momentum = 0.9, .first_step = true}, store.values().size(),
+                                 store.values().data(), store.gradients().data(), momentum.as<float>().data());
   for (const auto& [name, values] : g["after_sgd_lr0.1_momentum0.9"].items()) {
     CAPTURE(name);
     CHECK(differs(store.canonical_value(store.find(name)), flat_f32(values), 1e-5, 1e-5) == "");
@@ -243,7 +252,8 @@ TEST_CASE("the parts of a batch accumulate to the gradient of the whole") {
   Graph& whole = f.network.graph(Phase::training, 6);
   f.forward(whole, x);
   f.backward(whole, dy);
-  const std::vector<float> expected(f.network.store().gradients().begin(), f.network.store().gradients().end());
+  const auto gradients = [&] { return f.backend->memory().downloaded(f.network.store().gradients()); };
+  const std::vector<float> expected = gradients();
   bool accumulate = false;
   for (int64_t begin = 0; begin < 6;) {
     const int64_t count = begin == 0 ? 1 : begin == 1 ? 2 : 3;  // unequal parts
@@ -254,7 +264,7 @@ TEST_CASE("the parts of a batch accumulate to the gradient of the whole") {
     accumulate = true;
     begin += count;
   }
-  CHECK(differs(f.network.store().gradients(), expected, 1e-4, 1e-4) == "");
+  CHECK(differs(gradients(), expected, 1e-4, 1e-4) == "");
 }
 
 TEST_CASE("backward reports every parameter once in the order of the gradient arena") {
@@ -279,7 +289,7 @@ TEST_CASE("inference leaves dropout out and gives every sample its own result") 
 }
 
 TEST_CASE("models that cannot be built say where and why") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const auto build = [&](std::vector<LayerSpec> layers) {
     Network network({.layers = std::move(layers)}, Shape{4}, *backend, 2);
   };

@@ -7,6 +7,7 @@
 #include "nn/layers/layers.h"
 #include "support/golden.h"
 #include "support/layer_harness.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -50,7 +51,7 @@ const std::map<std::string, std::function<LayerPtr(const LayerSpec&)>> kMakers =
 
 TEST_CASE("layers: outputs and gradients equal PyTorch's for every operation") {
   const nlohmann::json file = golden("loss_and_norm.json");
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   int checked = 0;
   for (const auto& entry : file["ops"]) {
     const LayerSpec spec = spec_of(entry);
@@ -79,7 +80,7 @@ TEST_CASE("layers: outputs and gradients equal PyTorch's for every operation") {
 
 TEST_CASE("batch norm: outputs and gradients and running statistics equal PyTorch's step by step") {
   const nlohmann::json file = golden("loss_and_norm.json");
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   CHECK_EQ(file["batchnorm"].size(), 3);
   for (const auto& entry : file["batchnorm"]) {
     CAPTURE(entry["kind"].dump());
@@ -121,7 +122,7 @@ TEST_CASE("batch norm: outputs and gradients and running statistics equal PyTorc
 
 TEST_CASE("dropout: with torch_stream the mask is PyTorch's") {
   const nlohmann::json file = golden("rng.json");
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   int checked = 0;
   for (const auto& entry : file["cases"]) {
     if (entry["kind"] != "dropout") continue;

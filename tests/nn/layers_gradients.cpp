@@ -8,6 +8,7 @@
 #include "support/golden.h"
 #include "support/layer_harness.h"
 #include "support/oracle.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -35,7 +36,7 @@ std::vector<float> separated(size_t count, uint32_t seed) {
 }
 
 void check_gradients(LayerPtr layer, const Shape& shape, const std::vector<float>& x, int64_t block = 1) {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   CAPTURE(layer->kind());
   CAPTURE(block);
   LayerHarness harness(*backend, std::move(layer), shape, {.channel_block = block});

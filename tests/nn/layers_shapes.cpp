@@ -6,6 +6,7 @@
 #include "support/golden.h"
 #include "support/layer_harness.h"
 #include "support/oracle.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -18,7 +19,7 @@ static LayerSpec spec_of(const std::string& kind) {
 }
 
 TEST_CASE("flatten: a plain input becomes rows and a blocked one keeps its description") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const std::vector<float> x = random_floats(2 * 16 * 6, 1), dy = random_floats(2 * 16 * 6, 2);
   LayerHarness plain(*backend, make_flatten(spec_of("flatten")), Shape{2, 16, 2, 3});
   CHECK_EQ(plain.output_shape().str(), "[2, 96]");
@@ -34,7 +35,7 @@ TEST_CASE("flatten: a plain input becomes rows and a blocked one keeps its descr
 }
 
 TEST_CASE("add: sums its inputs and passes the gradient to both") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const std::vector<float> a = random_floats(192, 1), b = random_floats(192, 2), dy = random_floats(192, 3);
   std::vector<float> sum;
   for (size_t i = 0; i < a.size(); ++i) sum.push_back(a[i] + b[i]);
@@ -50,7 +51,7 @@ TEST_CASE("add: sums its inputs and passes the gradient to both") {
 }
 
 TEST_CASE("add: inputs of different layouts are joined in the first one's") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const TensorDesc blocked{.shape = Shape{1, 16, 2, 2}, .channel_block = 16}, plain{.shape = blocked.shape};
   const LayerPtr layer = make_add(spec_of("add"));
   const Shape samples[] = {blocked.shape.without_front(), blocked.shape.without_front()};
@@ -59,26 +60,35 @@ TEST_CASE("add: inputs of different layouts are joined in the first one's") {
   BindContext context{*backend, Phase::training, true, inputs, false, {}};
   const Binding binding = layer->bind(context);
   CHECK((binding.output == blocked));
-  const std::vector<float> a = random_floats(64, 1), b = random_floats(64, 2);
-  std::vector<float> a_blocked(64), y(64), y_plain(64), workspace(binding.workspace_bytes / 4), dx0(64), dx1(64),
-      dy(64);
-  backend->reorder(plain, a.data(), blocked, a_blocked.data());
-  const void* x[] = {a_blocked.data(), b.data()};
+  const Memory& memory = backend->memory();
+  std::vector<Buffer> arrays;
+  const auto array = [&](const std::vector<float>& values) {
+    const std::span<float> made = arrays.emplace_back(memory.allocate(256)).as<float>();
+    memory.upload(made, values);
+    return made;
+  };
+  const std::vector<float> none(64), a = random_floats(64, 1), b = random_floats(64, 2);
+  const std::span<float> a_plain = array(a), b_plain = array(b), a_blocked = array(none), y = array(none),
+                         y_plain = array(none), dx0 = array(none), dx1 = array(none), dy = array(none);
+  const Buffer workspace = memory.allocate(binding.workspace_bytes);
+  backend->reorder(plain, a_plain.data(), blocked, a_blocked.data());
+  const void* x[] = {a_blocked.data(), b_plain.data()};
   void* dx[] = {dx0.data(), dx1.data()};
   Io io{.x = x, .y = y.data(), .workspace = workspace.data()};
   layer->forward(io);
   backend->reorder(blocked, y.data(), plain, y_plain.data());
-  for (size_t i = 0; i < 64; ++i) CHECK_EQ(y_plain[i], a[i] + b[i]);
-  backend->reorder(plain, b.data(), blocked, dy.data());
+  const std::vector<float> sum = memory.downloaded(y_plain);
+  for (size_t i = 0; i < 64; ++i) CHECK_EQ(sum[i], a[i] + b[i]);
+  backend->reorder(plain, b_plain.data(), blocked, dy.data());
   io.dy = dy.data();
   io.dx = dx;
   layer->backward(io);
-  CHECK_EQ(differs(dx0, dy, 0, 0), "");
-  CHECK_EQ(differs(dx1, b, 0, 0), "");
+  CHECK_EQ(differs(memory.downloaded(dx0), memory.downloaded(dy), 0, 0), "");
+  CHECK_EQ(differs(memory.downloaded(dx1), b, 0, 0), "");
 }
 
 TEST_CASE("relu and tanh and sigmoid and dropout run in place with the same numbers") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const std::vector<float> x = random_floats(288, 1, -2, 2), dy = random_floats(288, 2);
   const Shape shape{2, 16, 3, 3};
   const auto both = [&](auto make) {
@@ -94,7 +104,7 @@ TEST_CASE("relu and tanh and sigmoid and dropout run in place with the same numb
 }
 
 TEST_CASE("dropout: layers and steps have masks of their own and inference is the identity") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const std::vector<float> x(256, 1);
   const auto run = [&](uint64_t layer, uint64_t key, Phase phase) {
     LayerHarness harness(*backend, make_dropout(spec_of("dropout"), layer), Shape{1, 256}, {.phase = phase});
@@ -108,7 +118,7 @@ TEST_CASE("dropout: layers and steps have masks of their own and inference is th
 }
 
 TEST_CASE("dropout: p = 1 zeroes everything and draws nothing from PyTorch's stream") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   LayerSpec spec = spec_of("dropout");
   spec.p = 1;
   spec.torch_stream = true;
@@ -124,7 +134,7 @@ TEST_CASE("dropout: p = 1 zeroes everything and draws nothing from PyTorch's str
 }
 
 TEST_CASE("max pooling: with the ReLU's mask fused the gradient is that of ReLU then pool") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const Shape shape{2, 16, 4, 6};
   const std::vector<float> x = random_floats(768, 1, -3, 1), dy = random_floats(192, 2);
   LayerSpec pool = spec_of("max_pool2d");
@@ -142,7 +152,7 @@ TEST_CASE("max pooling: with the ReLU's mask fused the gradient is that of ReLU 
 }
 
 TEST_CASE("norm layers: weights start at one and biases at zero and nothing is drawn") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   Generator generator(1), untouched(1);
   LayerHarness harness(*backend, make_batch_norm(spec_of("batch_norm")), Shape{4, 3});
   harness.initialize(generator);
@@ -158,7 +168,7 @@ TEST_CASE("norm layers: weights start at one and biases at zero and nothing is d
 }
 
 TEST_CASE("batch norm: one value per channel is an error that names the layer") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   LayerSpec spec = spec_of("batch_norm");
   spec.name = "bn1";
   CHECK_THROWS_WITH_AS(LayerHarness(*backend, make_batch_norm(spec), Shape{1, 3}),

@@ -11,6 +11,7 @@
 #include "support/golden.h"
 #include "support/layer_harness.h"
 #include "support/oracle.h"
+#include "support/test_backend.h"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -58,7 +59,7 @@ std::vector<float> numbers(const Shape& shape, uint32_t seed) {
 TEST_CASE("linear and conv2d agree with PyTorch") {
   int seen = 0;
   for (const bool own_choices : {true, false}) {
-    const auto backend = make_cpu_backend({.winograd = own_choices, .small_kernels = own_choices});
+    const auto backend = make_test_backend({.winograd = own_choices, .small_kernels = own_choices});
     for (const auto& entry : golden("loss_and_norm.json")["ops"]) {
       if (entry["op"] != "linear" && entry["op"] != "conv2d") continue;
       CAPTURE(entry["settings"].dump());
@@ -77,7 +78,7 @@ TEST_CASE("linear and conv2d agree with PyTorch") {
 }
 
 TEST_CASE("gradients of linear and conv2d with a fused ReLU agree with finite differences") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   struct Case {
     LayerSpec spec;
     Shape input;
@@ -111,7 +112,7 @@ TEST_CASE("gradients of linear and conv2d with a fused ReLU agree with finite di
 }
 
 TEST_CASE("a gradient that comes masked is not masked again") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   const Shape input{4, 9};
   const std::vector<float> x = numbers(input, 1);
   LayerPtr told = make_linear(linear_spec(6));
@@ -135,7 +136,7 @@ TEST_CASE("a gradient that comes masked is not masked again") {
 }
 
 TEST_CASE("linear and conv2d draw PyTorch's initial values") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = make_test_backend({});
   LayerSpec grouped = conv_spec(4, {3, 5});
   grouped.groups = 2;
   struct Case {

@@ -18,5 +18,5 @@ fi
 
 mode=(--dry-run -Werror --ferror-limit=1)
 [[ ${2:-} != --fix ]] || mode=(-i)
-find app lib tests bench -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
+find app lib tests bench examples -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
   xargs -0 -r "$formatter" "${mode[@]}" || { echo "mend it with: tests/repo/format.sh . --fix"; exit 1; }

@@ -29,6 +29,8 @@ declare -A allowed=(
   [optim]='core backend nn'
   [dist]='core backend comm nn'
   [train]='core backend comm data nn optim dist'
+  [report]='core data train'
+  [sweep]='core comm train report'
 )
 
 # The foreign headers with an owner: regular expression of the header, regular expression of the files that may see it.

@@ -10,8 +10,9 @@ namespace lockstep::test {
 static float* floats(const Buffer& buffer) { return static_cast<float*>(buffer.data()); }
 
 // NaN everywhere: whatever a layer reads before it wrote it, or forgets to write, shows.
-static void spoil(const Buffer& buffer) {
-  std::ranges::fill(buffer.as<float>(), std::numeric_limits<float>::quiet_NaN());
+static void spoil(const Memory& memory, const Buffer& buffer) {
+  const std::vector<float> nothing(buffer.as<float>().size(), std::numeric_limits<float>::quiet_NaN());
+  memory.upload(buffer.as<float>(), nothing);
 }
 
 static size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
@@ -65,9 +66,9 @@ LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, std::span<const Sha
   output_gradient_ = backend.allocate(output_.bytes());
   workspace_ = backend.allocate(binding_.workspace_bytes);
   saved_ = backend.allocate(binding_.saved_bytes);
-  for (const Buffer& gradient : gradients_) spoil(gradient);
-  spoil(workspace_);
-  spoil(saved_);
+  for (const Buffer& gradient : gradients_) spoil(memory(), gradient);
+  spoil(memory(), workspace_);
+  spoil(memory(), saved_);
 }
 
 LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, const Shape& input, const Options& options)
@@ -77,25 +78,26 @@ LayerHarness::LayerHarness(Backend& backend, LayerPtr layer, const Shape& input)
     : LayerHarness(backend, std::move(layer), input, Options{}) {}
 
 void LayerHarness::initialize(Generator& generator) {
-  std::vector<std::vector<float>> values;
-  std::vector<std::span<float>> parameter_spans, buffer_spans;
+  std::vector<std::vector<float>> values, statistics;
   for (const ParameterSpec& spec : parameter_specs_) values.emplace_back(static_cast<size_t>(spec.shape.numel()));
-  for (auto& value : values) parameter_spans.emplace_back(value);
-  for (const Buffer& buffer : buffers_) buffer_spans.push_back(buffer.as<float>());
+  for (const Buffer& buffer : buffers_) statistics.push_back(memory().downloaded(buffer.as<float>()));
+  const std::vector<std::span<float>> parameter_spans(values.begin(), values.end());
+  const std::vector<std::span<float>> buffer_spans(statistics.begin(), statistics.end());
   layer_->initialize(generator, parameter_spans, buffer_spans);
   for (size_t i = 0; i < values.size(); ++i) set_parameter(parameter_specs_[i].name, values[i]);
+  for (size_t i = 0; i < statistics.size(); ++i) set_buffer(buffer_specs_[i].name, statistics[i]);
 }
 
 void LayerHarness::set_parameter(const std::string& name, std::span<const float> canonical) {
   const size_t i = index_of(parameter_specs_, name);
-  if (formats_[i])
-    formats_[i]->store(canonical, parameters_[i].as<float>());
-  else
-    std::ranges::copy(canonical, parameter_data_[i]);
+  std::vector<float> stored(canonical.begin(), canonical.end());
+  stored.resize(parameters_[i].as<float>().size());
+  if (formats_[i]) formats_[i]->store(canonical, stored);
+  memory().upload(parameters_[i].as<float>(), stored);
 }
 
 void LayerHarness::set_buffer(const std::string& name, std::span<const float> values) {
-  std::ranges::copy(values, buffer_data_[index_of(buffer_specs_, name)]);
+  memory().upload(buffers_[index_of(buffer_specs_, name)].as<float>().first(values.size()), values);
 }
 
 Io LayerHarness::io() {
@@ -114,18 +116,28 @@ Io LayerHarness::io() {
 // The blocked memory of `desc` in canonical order, and back. A 2-D output may carry a blocked 4-D description.
 static TensorDesc plain(const TensorDesc& desc) { return {.shape = desc.shape, .channel_block = 1}; }
 
+void LayerHarness::put(const std::vector<float>& canonical, const TensorDesc& desc, void* to) {
+  const Buffer staging = backend_.allocate(canonical.size() * sizeof(float));
+  memory().upload(staging.as<float>(), canonical);
+  backend_.reorder(plain(desc), staging.data(), desc, to);
+}
+
+std::vector<float> LayerHarness::get(const TensorDesc& desc, const void* from) {
+  const Buffer staging = backend_.allocate(static_cast<size_t>(desc.shape.numel()) * sizeof(float));
+  backend_.reorder(desc, from, plain(desc), staging.data());
+  return memory().downloaded(staging.as<float>());
+}
+
 std::vector<float> LayerHarness::forward(std::span<const std::vector<float>> inputs, const StepStream& stream) {
   stream_ = stream;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].size() * sizeof(float) != input_descs_[i].bytes()) throw_error("input {} has another size", i);
-    backend_.reorder(plain(input_descs_[i]), inputs[i].data(), input_descs_[i], floats(inputs_[i]));
+    put(inputs[i], input_descs_[i], inputs_[i].data());
   }
-  spoil(output_data_);
+  spoil(memory(), output_data_);
   const Io call = io();
   layer_->forward(call);
-  std::vector<float> y(static_cast<size_t>(output_.shape.numel()));
-  backend_.reorder(output_, call.y, plain(output_), y.data());
-  return y;
+  return get(output_, call.y);
 }
 
 std::vector<float> LayerHarness::forward(const std::vector<float>& input, const StepStream& stream) {
@@ -134,8 +146,8 @@ std::vector<float> LayerHarness::forward(const std::vector<float>& input, const 
 
 std::vector<std::vector<float>> LayerHarness::backward(const std::vector<float>& dy, bool accumulate) {
   if (dy.size() * sizeof(float) != output_.bytes()) throw_error("the output gradient has another size");
-  backend_.reorder(plain(output_), dy.data(), output_, floats(output_gradient_));
-  for (const Buffer& gradient : input_gradients_) spoil(gradient);
+  put(dy, output_, output_gradient_.data());
+  for (const Buffer& gradient : input_gradients_) spoil(memory(), gradient);
   Io call = io();
   call.dy = floats(output_gradient_);
   std::vector<void*> dx = dx_;
@@ -147,18 +159,18 @@ std::vector<std::vector<float>> LayerHarness::backward(const std::vector<float>&
   for (size_t i = 0; i < dx.size(); ++i) {
     result.emplace_back();
     if (dx[i] == nullptr) continue;
-    result[i].resize(static_cast<size_t>(input_descs_[i].shape.numel()));
-    backend_.reorder(input_descs_[i], dx[i], plain(input_descs_[i]), result[i].data());
+    result[i] = get(input_descs_[i], dx[i]);
   }
   return result;
 }
 
-static std::vector<float> canonical(const ParameterSpec& spec, const WeightFormatPtr& format, const Buffer& stored) {
-  std::vector<float> out(static_cast<size_t>(spec.shape.numel()));
+std::vector<float> LayerHarness::canonical(const ParameterSpec& spec, const WeightFormatPtr& format,
+                                           const Buffer& buffer) const {
+  std::vector<float> stored = memory().downloaded(buffer.as<float>()), out(static_cast<size_t>(spec.shape.numel()));
   if (format)
-    format->load(stored.as<float>(), out);
+    format->load(stored, out);
   else
-    std::copy_n(floats(stored), out.size(), out.data());
+    std::copy_n(stored.begin(), out.size(), out.begin());
   return out;
 }
 

@@ -46,6 +46,10 @@ class LayerHarness {
 
  private:
   Io io();
+  const Memory& memory() const { return backend_.memory(); }
+  void put(const std::vector<float>& canonical, const TensorDesc& desc, void* to);
+  std::vector<float> get(const TensorDesc& desc, const void* from);
+  std::vector<float> canonical(const ParameterSpec& spec, const WeightFormatPtr& format, const Buffer& buffer) const;
 
   Backend& backend_;
   LayerPtr layer_;

@@ -59,14 +59,14 @@ std::vector<double> TrainingRun::probe(const std::string& text, const std::strin
   return values;
 }
 
-TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides,
-                  double limit_seconds) {
+TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides, double limit_seconds,
+                  const std::string& program) {
   const auto directory = fresh_directory();
   const auto path = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / config;
-  std::vector<std::string> program{LOCKSTEP_BINARY, "train", path.string(), "--set", "run.dir=" + directory.string()};
-  for (const std::string& override : overrides) program.insert(program.end(), {"--set", override});
+  std::vector<std::string> command{program, "train", path.string(), "--set", "run.dir=" + directory.string()};
+  for (const std::string& override : overrides) command.insert(command.end(), {"--set", override});
   TrainingRun run;
-  run.outcome = run_process(mpirun(ranks, program), limit_seconds);
+  run.outcome = run_process(mpirun(ranks, command), limit_seconds);
   std::ifstream log(directory / "metrics.jsonl");
   for (std::string line; std::getline(log, line);) run.events.push_back(nlohmann::json::parse(line));
   std::filesystem::remove_all(directory);
@@ -74,11 +74,11 @@ TrainingRun train(const std::string& config, int ranks, const std::vector<std::s
 }
 
 TrainingRun train_text(const std::string& yaml, int ranks, const std::vector<std::string>& overrides,
-                       double limit_seconds) {
+                       double limit_seconds, const std::string& program) {
   const auto directory = fresh_directory();
   const auto path = directory / "config.yaml";
   std::ofstream(path) << yaml;
-  TrainingRun run = train(path.string(), ranks, overrides, limit_seconds);
+  TrainingRun run = train(path.string(), ranks, overrides, limit_seconds, program);
   std::filesystem::remove_all(directory);
   return run;
 }

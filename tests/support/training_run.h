@@ -21,10 +21,11 @@ struct TrainingRun {
 };
 
 // `config` is relative to the source directory or absolute. The run directory is a fresh one, removed afterwards.
+// program: lockstep, or the same on simulated GPUs.
 TrainingRun train(const std::string& config, int ranks, const std::vector<std::string>& overrides = {},
-                  double limit_seconds = 100);
+                  double limit_seconds = 100, const std::string& program = LOCKSTEP_BINARY);
 // The same for a config given as text.
 TrainingRun train_text(const std::string& yaml, int ranks, const std::vector<std::string>& overrides = {},
-                       double limit_seconds = 100);
+                       double limit_seconds = 100, const std::string& program = LOCKSTEP_BINARY);
 
 }  // namespace lockstep::test

@@ -1,13 +1,10 @@
-// Tensor files against other readers and writers: a plain one in Python, and the safetensors package with PyTorch where
-// python3, or the Python that LOCKSTEP_PYTHON names, has them.
+// Tensor files against other readers and writers: a plain one in Python, and the safetensors package with PyTorch.
 #include <doctest/doctest.h>
-
-#include <cstdlib>
 
 #include "checkpoint_support.h"
 #include "core/error.h"
 #include "nn/network.h"
-#include "support/process.h"
+#include "support/python.h"
 #include "train/checkpoint/init_from.h"
 #include "train/checkpoint/tensor_writer.h"
 
@@ -16,22 +13,10 @@ using namespace lockstep::test;
 
 namespace {
 
-Outcome python(const std::string& script, const std::vector<std::string>& arguments) {
-  const char* chosen = std::getenv("LOCKSTEP_PYTHON");
-  std::vector<std::string> command{chosen == nullptr ? "python3" : chosen,
-                                   LOCKSTEP_SOURCE_DIR "/tests/train/python/" + script};
+Outcome run_script(const std::string& python, const std::string& script, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{python, LOCKSTEP_SOURCE_DIR "/tests/train/python/" + script};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  try {
-    return run_process(command, 120);
-  } catch (const Error& error) {
-    return {.exit_code = 127, .output = error.what()};  // there is no Python
-  }
-}
-
-bool have_packages() {
-  const bool have = python("packages.py", {"have"}).exit_code == 0;
-  if (!have) MESSAGE("SKIPPED: no Python with safetensors and torch; name one in LOCKSTEP_PYTHON");
-  return have;
+  return run_process(command, 120);
 }
 
 std::string write(const TempDir& dir, const std::string& name, const std::vector<TensorSource>& tensors) {
@@ -86,11 +71,9 @@ std::vector<TensorSource> state_dict(const ParameterStore& store) {
 
 TEST_CASE("a reader made from the description of the format reads a tensor file") {
   const TempDir dir;
-  const Outcome outcome = python("plain_reader.py", {write(dir, "a.safetensors", every_type())});
-  if (outcome.exit_code == 127) {
-    MESSAGE("SKIPPED: no python3");
-    return;
-  }
+  const std::string python = python_with({"json"});
+  if (python.empty()) return;
+  const Outcome outcome = run_script(python, "plain_reader.py", {write(dir, "a.safetensors", every_type())});
   CHECK_EQ(outcome.output,
            "metadata {\"format\": \"pt\"}\n"
            "b BF16 [1] 803f\n"
@@ -105,19 +88,21 @@ TEST_CASE("a reader made from the description of the format reads a tensor file"
 }
 
 TEST_CASE("the safetensors package reads and writes the same bytes") {
-  if (!have_packages()) return;
+  const std::string python = python_with({"safetensors.torch", "torch"});
+  if (python.empty()) return;
   const TempDir dir;
   const std::string ours = write(dir, "ours.safetensors", every_type()), theirs = dir.path() + "/theirs.safetensors";
-  const Outcome outcome = python("packages.py", {"resave", ours, theirs});
+  const Outcome outcome = run_script(python, "packages.py", {"resave", ours, theirs});
   CHECK_EQ(outcome.output, "");
   CHECK_EQ(file_bytes(theirs), file_bytes(ours));
 }
 
 TEST_CASE("the state dict of an nn.Sequential loads here and ours loads there") {
-  if (!have_packages()) return;
+  const std::string python = python_with({"safetensors.torch", "torch"});
+  if (python.empty()) return;
   const TempDir dir;
   const std::string theirs = dir.path() + "/theirs.safetensors";
-  REQUIRE_EQ(python("packages.py", {"sequential", theirs}).output, "");
+  REQUIRE_EQ(run_script(python, "packages.py", {"sequential", theirs}).output, "");
   const auto backend = make_cpu_backend({.threads = 1, .flush_denormals = false});
   Network net = network(*backend);
   net.lay_out([](size_t bytes) { return Buffer::host(bytes); });
@@ -126,7 +111,7 @@ TEST_CASE("the state dict of an nn.Sequential loads here and ours loads there") 
   CHECK_EQ(report.buffers, 3);
   CHECK_EQ(net.store().buffer(2)[0], 3);  // batches seen
   const std::string ours = write(dir, "ours.safetensors", state_dict(net.store()));
-  const Outcome outcome = python("packages.py", {"same", theirs, ours});
+  const Outcome outcome = run_script(python, "packages.py", {"same", theirs, ours});
   CHECK_EQ(outcome.exit_code, 0);
   CHECK(outcome.says("the same: "));
 }

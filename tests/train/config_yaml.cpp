@@ -25,8 +25,10 @@ TEST_CASE("the top level is a map") {
 }
 
 TEST_CASE("model and data are required") {
-  CHECK_EQ(message("train: {epochs: 1}\n"), "config.yaml:1:1: missing key 'model'");
-  CHECK_EQ(message("\nmodel: mlp_752\n"), "config.yaml:2:1: missing key 'data'");
+  CHECK_EQ(message("train: {epochs: 1}\n"),
+           "config.yaml:1:1: missing key 'model'; for example model: {preset: mnist_convnet}");
+  CHECK_EQ(message("\nmodel: mlp_752\n"),
+           "config.yaml:2:1: missing key 'data'; for example data: {train: {kind: csv, file: points.csv}}");
   CHECK_EQ(message("model: mlp_752\ndata: {prefetch: 2}\n"), "config.yaml:2:7: data: missing key 'train'");
 }
 
@@ -74,10 +76,12 @@ TEST_CASE("keys are words") {
 }
 
 TEST_CASE("syntax errors have a position") {
-  CHECK_EQ(refusal("train: [1, 2\n"), "config.yaml:4:1: end of sequence flow not found");
+  CHECK_EQ(refusal("train: [1, 2\n"),
+           "config.yaml:4:1: end of sequence flow not found; is a bracket or a quote before it not closed?");
   CHECK_EQ(refusal("train: {epochs: 1}}\n"), "config.yaml:3:19: illegal flow end");
   CHECK_EQ(refusal("train: epochs: 1\n"), "config.yaml:3:14: illegal map value");
-  CHECK_EQ(refusal("run: {dir: \"a}\n"), "config.yaml:4:1: end of map flow not found");
+  CHECK_EQ(refusal("run: {dir: \"a}\n"),
+           "config.yaml:4:1: end of map flow not found; is a bracket or a quote before it not closed?");
 }
 
 TEST_CASE("tabs in the indentation and bytes that are no text are found") {
@@ -123,7 +127,8 @@ TEST_CASE("files that cannot be read are named") {
     }
     return "accepted";
   };
-  CHECK_EQ(error("/nowhere/config.yaml"), "/nowhere/config.yaml: cannot open the config file");
+  CHECK_EQ(error("/nowhere/config.yaml"),
+           "/nowhere/config.yaml: cannot open the config file: No such file or directory");
   CHECK_EQ(error("/tmp"), "/tmp: is a directory; expected a config file");
   CHECK_EQ(error("/dev/zero"), "/dev/zero:1:1: larger than 1048576 bytes");
 }

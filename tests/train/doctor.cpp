@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "train/doctor/control_group.h"
 #include "train/doctor/findings.h"
 #include "train/doctor/machine.h"
 #include "train/doctor/report.h"

@@ -129,7 +129,13 @@ TEST_CASE("inspect: batch norms start at a batch of two") {
       "shape: [3], classes: 2}}\n",
       "/tmp/inspect/c.yaml", {});
   const auto backend = make_cpu_backend({.threads = 1});
-  CHECK(largest_batch(config, read_data_facts(config), 1, uint64_t{1} << 30, *backend).batch_size == 64);
+  const DataFacts data = read_data_facts(config);
+  CHECK(largest_batch(config, data, 1, uint64_t{1} << 30, *backend).batch_size == 64);
+  // 64 = 21 x 3 + 1: a batch of 21 or of 3 would leave one sample for the last.
+  const auto needs = [&](int64_t batch) {
+    return estimate_memory(of_batch_size(config, batch), data, 1, *backend).total();
+  };
+  CHECK(largest_batch(config, data, 1, needs(20) + (needs(22) - needs(20)) / 2, *backend).batch_size == 20);
 }
 
 TEST_CASE("inspect: a fitted config means the same in another folder") {

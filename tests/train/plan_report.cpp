@@ -66,9 +66,10 @@ TEST_CASE("plan warns where every loader is empty and only there") {
   const DataPlanSpec spec{.samples = 5, .batch_size = 2, .uneven = Uneven::pad, .drop_last = true};
   const std::string report = plan_report(spec, world_sizes, {});
   INFO(report);
-  CHECK(contains(
-      report,
-      "WARNING world_size 8: every loader is empty: 5 samples, 8 ranks, batch 2, drop_last: nothing to train\n"));
+  CHECK(contains(report,
+                 "WARNING world_size 8: every loader is empty: 5 samples, 8 ranks, batch 2, drop_last: nothing to "
+                 "train; lower train.batch_size, "
+                 "start fewer ranks, or keep the last batch (sampler.drop_last: false)\n"));
   CHECK_FALSE(contains(report, "WARNING world_size 1:"));
   using Columns = std::vector<std::string>;
   CHECK_EQ(columns(report, "1"), Columns{"1", "5", "0", "1", "2", "2", "2", "2"});

@@ -4,41 +4,16 @@
 #include <array>
 #include <limits>
 
+#include "backend/conv2d_geometry.h"
 #include "backend/cpu/bias_sums.h"
 #include "backend/cpu/converting_affine.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/onednn_affine.h"
-#include "core/error.h"
 
 namespace lockstep {
 namespace {
 
 using namespace onednn;
-
-void check(const Conv2dSpec& spec) {
-  const Shape& in = spec.input.shape;
-  if (in.rank() != 4) throw_error("conv2d: expected an input [N, C, H, W], found {}", in.str());
-  if (spec.groups < 1 || in[1] % spec.groups != 0 || spec.out_channels < 1 || spec.out_channels % spec.groups != 0)
-    throw_error("conv2d: {} groups don't divide {} input and {} output channels", spec.groups, in[1],
-                spec.out_channels);
-  if (spec.activation != Activation::none && spec.activation != Activation::relu)
-    throw_error("conv2d: only relu can be fused");
-  for (size_t axis = 0; axis < 2; ++axis)
-    if (spec.kernel[axis] < 1 || spec.stride[axis] < 1 || spec.dilation[axis] < 1 || spec.padding[axis] < 0)
-      throw_error("conv2d: kernel, stride and dilation must be positive and padding not negative");
-}
-
-Shape output_shape(const Conv2dSpec& spec) {
-  const Shape& in = spec.input.shape;
-  std::array<int64_t, 2> size{};
-  for (int axis = 0; axis < 2; ++axis) {
-    const auto a = static_cast<size_t>(axis);
-    const int64_t window = spec.dilation[a] * (spec.kernel[a] - 1) + 1, padded = in[2 + axis] + 2 * spec.padding[a];
-    if (padded < window) throw_error("conv2d: a kernel spanning {} doesn't fit into {} pixels", window, padded);
-    size[a] = (padded - window) / spec.stride[a] + 1;
-  }
-  return Shape{in[0], spec.out_channels, size[0], size[1]};
-}
 
 std::vector<int64_t> weight_dims(const Conv2dSpec& spec) {
   const int64_t in = spec.input.shape[1] / spec.groups, out = spec.out_channels / spec.groups;
@@ -125,7 +100,7 @@ PassMaker maker(const Context& context, const Conv2dSpec& spec, dnnl_alg_kind_t 
 
 Chosen choose(const Context& context, const Conv2dSpec& spec, const CpuOptions& options) {
   Chosen chosen;
-  chosen.output = TensorDesc{.shape = output_shape(spec), .channel_block = 1, .dtype = spec.input.dtype};
+  chosen.output = TensorDesc{.shape = conv2d_output(spec), .channel_block = 1, .dtype = spec.input.dtype};
   const std::vector<int64_t> weights = weight_dims(spec);
   AffineProblem problem;
   problem.type = spec.input.dtype;
@@ -170,7 +145,7 @@ std::unique_ptr<Conv2dPlan> make_converting(const Conv2dSpec& spec, const CpuOpt
 }  // namespace
 
 std::unique_ptr<Conv2dPlan> make_cpu_conv2d(const Conv2dSpec& spec, const CpuOptions& options) {
-  check(spec);
+  check_conv2d(spec);
   const bool f32 = spec.input.dtype == DType::f32;
   if (!f32 && (spec.input.dtype != DType::bf16 || bf16_products(options) == Bf16Products::converted))
     return make_converting(spec, options);

@@ -12,7 +12,8 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(const CpuOptions& options) : options_(options) {}
   std::string_view name() const override { return "cpu"; }
   std::string libraries() const override;
-  Buffer allocate(size_t bytes) override { return Buffer::host(bytes); }
+  const Memory& memory() const override { return host_memory(); }
+  std::unique_ptr<Feed> make_feed(size_t, size_t) override { return std::make_unique<HostFeed>(); }
 
   Arithmetic arithmetic(DType type) const override;
 

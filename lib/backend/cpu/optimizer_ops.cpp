@@ -1,5 +1,7 @@
 #include "backend/cpu/optimizer_ops.h"
 
+#include <algorithm>
+
 #include "backend/cpu/pointwise.h"
 #include "core/cpu_features.h"
 
@@ -50,5 +52,6 @@ void CpuOptimizerOps::add(size_t n, const float* x, float* y) const { pointwise_
 void CpuOptimizerOps::clamp(size_t n, float* x, float limit) const { kernels_.clamp(n, x, limit); }
 void CpuOptimizerOps::fill(size_t n, float* x, float value) const { kernels_.fill(n, x, value); }
 void CpuOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const { kernels_.lerp(n, x, y, weight); }
+void CpuOptimizerOps::swap(size_t n, float* x, float* y) const { std::swap_ranges(x, x + n, y); }
 
 }  // namespace lockstep

@@ -30,6 +30,7 @@ class CpuOptimizerOps final : public OptimizerOps {
   void clamp(size_t n, float* x, float limit) const override;
   void fill(size_t n, float* x, float value) const override;
   void lerp(size_t n, float* x, const float* y, float weight) const override;
+  void swap(size_t n, float* x, float* y) const override;
 
  private:
   const OptimizerKernels& kernels_;

@@ -47,14 +47,17 @@ Buffer Context::pin(const Buffer& host) const {
 }
 
 void Context::to_device(const Stream& stream, void* device, const void* host, size_t bytes) const {
+  if (bytes == 0) return;
   check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync");
 }
 
 void Context::to_host(const Stream& stream, void* host, const void* device, size_t bytes) const {
+  if (bytes == 0) return;
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync");
 }
 
 void Context::fill_zero(const Stream& stream, void* device, size_t bytes) const {
+  if (bytes == 0) return;
   check(cudaMemsetAsync(device, 0, bytes, stream.get()), "cudaMemsetAsync");
 }
 

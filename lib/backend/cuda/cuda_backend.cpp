@@ -1,11 +1,78 @@
-// The CUDA backend as a whole, once it has a plan for every operation.
+#include "backend/cuda/cuda_backend.h"
+
+#include "backend/cuda/cuda_feed.h"
+#include "backend/cuda/cuda_plans.h"
+#include "backend/cuda/linear.h"
+#include "backend/cuda/loss.h"
+#include "backend/cuda/pointwise.h"
 #include "backend/factory.h"
+#include "backend/gpu.h"
 #include "core/error.h"
 
 namespace lockstep {
 
-std::unique_ptr<Backend> make_cuda_backend(int gpu) {
-  throw_error("device.kind cuda: GPU {} is there, but this version has no layers for it yet; write device: cpu", gpu);
+CudaBackend::CudaBackend(int gpu) : context_(gpu), memory_(context_), optimizer_ops_(context_) {}
+
+std::string CudaBackend::libraries() const {
+  std::string text = fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  for (const LibraryVersion& library : gpu_libraries()) text += fmt::format(", {} {}", library.name, library.version);
+  return text;
 }
+
+std::unique_ptr<Feed> CudaBackend::make_feed(size_t x_bytes, size_t target_bytes) {
+  return std::make_unique<CudaFeed>(context_, x_bytes, target_bytes);
+}
+
+Arithmetic CudaBackend::arithmetic(DType type) const {
+  return {.text = type == DType::f32 ? "fp32 (without TF32)" : std::string(lockstep::name(type)), .missing = ""};
+}
+
+void CudaBackend::copy(DType type, size_t n, const void* from, void* to) { cuda_copy(context_, type, n, from, to); }
+void CudaBackend::fill(size_t n, float value, float* x) { cuda_fill(context_, n, value, x); }
+void CudaBackend::add(DType type, size_t n, const void* a, const void* b, void* y) {
+  cuda_add(context_, type, n, a, b, y);
+}
+void CudaBackend::relu_mask(DType type, size_t n, const void* y, const void* dy, void* dx) {
+  cuda_relu_mask(context_, type, n, y, dy, dx);
+}
+void CudaBackend::reorder(const TensorDesc& from, const void* x, const TensorDesc& to, void* y) {
+  cuda_reorder(context_, from, x, to, y);
+}
+
+std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec& spec) {
+  return cuda::make_conv2d(context_, dnn_, spec);
+}
+
+cuda::BlasLt& CudaBackend::blas() {
+  if (!blas_) blas_ = std::make_unique<cuda::BlasLt>(context_);
+  return *blas_;
+}
+std::unique_ptr<LinearPlan> CudaBackend::plan_linear(const LinearSpec& spec) { return make_cuda_linear(blas(), spec); }
+std::unique_ptr<Pool2dPlan> CudaBackend::plan_pool2d(const Pool2dSpec& spec) {
+  return cuda::make_pool2d(context_, spec);
+}
+std::unique_ptr<BatchNormPlan> CudaBackend::plan_batch_norm(const BatchNormSpec& spec) {
+  return cuda::make_batch_norm(context_, spec);
+}
+std::unique_ptr<LayerNormPlan> CudaBackend::plan_layer_norm(const LayerNormSpec& spec) {
+  return cuda::make_layer_norm(context_, spec);
+}
+std::unique_ptr<GroupNormPlan> CudaBackend::plan_group_norm(const GroupNormSpec& spec) {
+  return cuda::make_group_norm(context_, spec);
+}
+std::unique_ptr<ActivationPlan> CudaBackend::plan_activation(const ActivationSpec& spec) {
+  return make_cuda_activation(context_, spec);
+}
+std::unique_ptr<SoftmaxPlan> CudaBackend::plan_softmax(const SoftmaxSpec& spec) {
+  return make_cuda_softmax(context_, spec);
+}
+std::unique_ptr<DropoutPlan> CudaBackend::plan_dropout(const DropoutSpec& spec) {
+  return make_cuda_dropout(context_, spec);
+}
+std::unique_ptr<LossPlan> CudaBackend::plan_loss(const LossSpec& spec, int64_t batch, int64_t classes) {
+  return make_cuda_loss(context_, spec, batch, classes);
+}
+
+std::unique_ptr<Backend> make_cuda_backend(int gpu) { return std::make_unique<CudaBackend>(gpu); }
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@ class CudaLoss final : public LossPlan {
         batch_(batch),
         classes_(classes),
         parts_(context.allocate((cuda::reduction_blocks + 1) * sizeof(cuda::Sums))),
+        total_(context.allocate(sizeof(cuda::Sums))),
         result_(context.pinned(sizeof(cuda::Sums))) {
     if (spec.class_weights.empty()) {
       weight_sum_ = static_cast<double>(classes);
@@ -34,15 +35,34 @@ class CudaLoss final : public LossPlan {
   }
 
   LossSums forward(const TensorView& output, const TensorView& target) override {
-    return run(output, target, 0, nullptr);
+    return forward_backward(output, target, 0, nullptr);
   }
   LossSums forward_backward(const TensorView& output, const TensorView& target, double scale,
                             float* d_output) override {
-    return run(output, target, scale, d_output);
+    queue(output, target, scale, d_output);
+    context_.to_host(context_.compute(), result_.data(), parts_.data(), sizeof(cuda::Sums));
+    context_.synchronize(context_.compute());
+    return result();
+  }
+
+  // The total comes to the host as soon as it is there, while the backward pass goes on.
+  void add_forward_backward(const TensorView& output, const TensorView& target, double scale,
+                            float* d_output) override {
+    queue(output, target, scale, d_output);
+    cuda::add_sums(context_.compute().get(), parts_.as<cuda::Sums>().data(), added_, total_.as<cuda::Sums>().data());
+    context_.to_host(context_.compute(), result_.data(), total_.data(), sizeof(cuda::Sums));
+    context_.compute().record(arrived_);
+    added_ = true;
+  }
+  LossSums take_sums() override {
+    if (!added_) return {};
+    added_ = false;
+    context_.wait(arrived_);
+    return result();
   }
 
  private:
-  LossSums run(const TensorView& output, const TensorView& target, double scale, float* gradient) const {
+  void queue(const TensorView& output, const TensorView& target, double scale, float* gradient) const {
     const int64_t rows = check_loss_output(loss_name(spec_.kind), output, batch_, classes_);
     const bool labels = spec_.kind == LossSpec::Kind::cross_entropy && target.desc.dtype == DType::i64;
     if (!labels) check_dense_target(loss_name(spec_.kind), output, target);
@@ -68,8 +88,9 @@ class CudaLoss final : public LossPlan {
     } else {
       cuda::elementwise_loss(stream, spec_, weights, {n, columns, output.f32(), target.f32(), scale, gradient}, parts);
     }
-    context_.to_host(context_.compute(), result_.data(), parts, sizeof(cuda::Sums));
-    context_.synchronize(context_.compute());
+  }
+
+  LossSums result() const {
     const cuda::Sums& sums = result_.as<cuda::Sums>()[0];
     if (sums.bad_row != cuda::no_bad_row)
       throw_error("cross_entropy: the target of row {} is not one of {} classes (0 to {})", sums.bad_row, classes_,
@@ -81,7 +102,9 @@ class CudaLoss final : public LossPlan {
   LossSpec spec_;
   int64_t batch_, classes_;
   double weight_sum_;
-  Buffer weights_, parts_, result_;  // the last one pinned
+  Buffer weights_, parts_, total_, result_;  // the last one pinned
+  cuda::Event arrived_;
+  bool added_ = false;  // to total_, since it was taken
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Losses on device memory: outputs, targets and gradients lie on the GPU, the sums come back to the host, which waits
-// for them. Same formulas as the CPU's, everything that is summed in double; the order of a sum is that of
-// reduction_shape.h.
+// for them when it takes them. Same formulas as the CPU's, everything that is summed in double; the order of a sum is
+// that of reduction_shape.h.
 #pragma once
 
 #include <memory>

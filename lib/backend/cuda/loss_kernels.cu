@@ -96,6 +96,13 @@ struct CrossEntropy : AddSums {
   }
 };
 
+struct AddToTotal {
+  const Sums* sums;
+  bool more;
+  Sums* total;
+  constexpr void operator()(size_t) const { *total = more ? AddSums::combine(*total, *sums) : *sums; }
+};
+
 }  // namespace
 
 void elementwise_loss(cudaStream_t stream, const LossSpec& spec, const float* weights, const Elements& elements,
@@ -112,6 +119,10 @@ void elementwise_loss(cudaStream_t stream, const LossSpec& spec, const float* we
 
 void cross_entropy(cudaStream_t stream, const Logits& logits, Sums* parts) {
   launch_reduction(stream, logits.rows, CrossEntropy(logits), parts);
+}
+
+void add_sums(cudaStream_t stream, const Sums* sums, bool more, Sums* total) {
+  launch(stream, 1, AddToTotal{sums, more, total});
 }
 
 }  // namespace lockstep::cuda

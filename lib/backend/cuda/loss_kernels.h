@@ -17,6 +17,9 @@ struct Sums {
 };
 constexpr int64_t no_bad_row = INT64_MAX;
 
+// total = sums[0], or where `more` the sum of both.
+void add_sums(cudaStream_t stream, const Sums* sums, bool more, Sums* total);
+
 struct Elements {
   size_t rows, columns;
   const float *output, *target;

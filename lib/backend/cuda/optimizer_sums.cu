@@ -77,6 +77,15 @@ struct Lerp {
   constexpr void operator()(size_t i) const { x[i] = cuda::DeviceMath::fma(weight, y[i] - x[i], x[i]); }
 };
 
+struct Swap {
+  float *x, *y;
+  constexpr void operator()(size_t i) const {
+    const float value = x[i];
+    x[i] = y[i];
+    y[i] = value;
+  }
+};
+
 constexpr size_t part_bytes = sizeof(double);
 
 }  // namespace
@@ -112,5 +121,6 @@ void CudaOptimizerOps::fill(size_t n, float* x, float value) const { cuda::launc
 void CudaOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const {
   cuda::launch(stream(), n, Lerp{x, y, weight});
 }
+void CudaOptimizerOps::swap(size_t n, float* x, float* y) const { cuda::launch(stream(), n, Swap{x, y}); }
 
 }  // namespace lockstep

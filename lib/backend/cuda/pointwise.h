@@ -14,9 +14,10 @@ void cuda_copy(const cuda::Context& context, DType type, size_t n, const void* f
 void cuda_fill(const cuda::Context& context, size_t n, float value, float* x);
 void cuda_add(const cuda::Context& context, DType type, size_t n, const void* a, const void* b, void* y);
 void cuda_relu_mask(const cuda::Context& context, DType type, size_t n, const void* y, const void* dy, void* dx);
-// Between fp32 and a 16-bit type of equal layout, or one type: Backend::reorder without channel blocks, which cuDNN's
-// layouts do not need. Throws Error for other types.
+// Between fp32 and a 16-bit type of equal layout, or one type. Throws Error for other types.
 void cuda_convert(const cuda::Context& context, size_t n, DType from, const void* x, DType to, void* y);
+// The same between channel blocks: Backend::reorder. Throws Error for shapes that differ and blocks that don't fit.
+void cuda_reorder(const cuda::Context& context, const TensorDesc& from, const void* x, const TensorDesc& to, void* y);
 
 // The context outlives the plan.
 std::unique_ptr<ActivationPlan> make_cuda_activation(const cuda::Context& context, const ActivationSpec& spec);

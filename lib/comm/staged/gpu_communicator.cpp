@@ -30,19 +30,24 @@ std::string shared_gpus(const MpiEnvironment& environment, const cuda::Context& 
 }  // namespace
 
 std::unique_ptr<Communicator> make_gpu_communicator(std::string_view kind, const MpiEnvironment& environment,
-                                                    cuda::Context& context, double timeout_seconds, std::string& why) {
+                                                    cuda::Context& context, double timeout_seconds, std::string& why,
+                                                    const std::string& host_sums) {
   const std::string shared = shared_gpus(environment, context, timeout_seconds);
   const bool built = !nccl_version().empty();
   if (kind == "nccl" && !built)
     throw PoliteError("distributed.backend nccl: this build has no NCCL; write distributed.backend: auto");
   if (kind == "nccl" && !shared.empty())
     throw PoliteError("distributed.backend nccl: " + shared + ", which NCCL refuses; write distributed.backend: auto");
-  if (kind == "nccl" || (kind == "auto" && built && shared.empty())) {
+  if (kind == "nccl" && !host_sums.empty())
+    throw PoliteError("distributed.backend nccl: " + host_sums +
+                      ", which NCCL does not; write distributed.backend: auto");
+  if (kind == "nccl" || (kind == "auto" && built && shared.empty() && host_sums.empty())) {
     why = kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own";
     return make_nccl_communicator(environment, context, timeout_seconds);
   }
   auto host = make_communicator(kind, environment, timeout_seconds, &why);
-  if (kind == "auto") why = (built ? shared : "this build has no NCCL") + "; " + why;
+  const std::string reason = !built ? "this build has no NCCL" : shared.empty() ? host_sums : shared;
+  if (kind == "auto") why = reason + "; " + why;
   return std::make_unique<StagedCommunicator>(std::move(host), context);
 }
 

@@ -31,8 +31,8 @@ class Conv2dLayer final : public AffineLayer<Conv2dPlan> {
     const int64_t window = spec_.dilation[axis] * (spec_.kernel[axis] - 1) + 1;
     const int64_t padded = in[static_cast<int>(axis) + 1] + 2 * spec_.padding[axis];
     if (padded < window)
-      throw_error("{}: a kernel that spans {} does not fit into {} with padding {}", where_, window, in.str(),
-                  spec_.padding[axis]);
+      throw_error("{}: a kernel that spans {} does not fit into {} with padding {}: a smaller kernel, or more padding",
+                  where_, window, in.str(), spec_.padding[axis]);
     return (padded - window) / spec_.stride[axis] + 1;
   }
   std::unique_ptr<Conv2dPlan> make_plan(const BindContext& context, Activation activation) const override {

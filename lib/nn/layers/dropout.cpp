@@ -1,6 +1,7 @@
 // Dropout. Its own stream is a function of (step stream, layer, element), so masks never depend on threads or timing;
 // with torch_stream the masks are drawn in canonical element order from PyTorch's sequential generator instead.
 #include <memory>
+#include <vector>
 
 #include "core/counter_rng.h"
 #include "core/error.h"
@@ -30,6 +31,7 @@ class DropoutLayer final : public Layer {
       plan_ = context.backend.plan_dropout({.count = input_.shape.numel(), .dtype = input_.dtype, .p = p_});
       binding.saved_bytes = plan_->saved_bytes();
       binding.workspace_bytes = plan_->workspace_bytes();
+      if (torch_stream_ && !backend_->memory().host()) mask_.resize(count());
     }
     binding.backward_reads_input = false;
     binding.alias = !active_;
@@ -49,7 +51,8 @@ class DropoutLayer final : public Layer {
     }
     if (io.stream->torch == nullptr) throw_error("{}: PyTorch's generator was asked for but is not running", where_);
     auto* keep = static_cast<uint8_t*>(io.saved);
-    io.stream->torch->bernoulli({keep, count()}, 1 - p_);
+    io.stream->torch->bernoulli({mask_.empty() ? keep : mask_.data(), count()}, 1 - p_);
+    if (!mask_.empty()) backend_->memory().upload(keep, mask_.data(), mask_.size());
     plan_->forward_with_mask(io.x[0], io.y, keep, io.saved);
   }
 
@@ -70,6 +73,7 @@ class DropoutLayer final : public Layer {
   TensorDesc input_;
   Backend* backend_ = nullptr;
   std::unique_ptr<DropoutPlan> plan_;
+  std::vector<uint8_t> mask_;  // PyTorch's, on its way to a device
 };
 
 }  // namespace

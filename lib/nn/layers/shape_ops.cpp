@@ -48,7 +48,10 @@ class AddLayer final : public Layer {
   Shape infer(std::span<const Shape> inputs) override {
     if (inputs.size() != 2) throw_error("{}: expected two inputs, found {}", where_, inputs.size());
     if (inputs[0] != inputs[1])
-      throw_error("{}: expected two tensors of one shape, found {} and {}", where_, inputs[0].str(), inputs[1].str());
+      throw_error(
+          "{}: expected two tensors of one shape, found {} and {}; a conv2d of kernel 1 on one way brings channels and "
+          "size together",
+          where_, inputs[0].str(), inputs[1].str());
     return inputs[0];
   }
   bool accepts_blocked() const override { return true; }

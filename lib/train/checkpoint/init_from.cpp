@@ -126,7 +126,7 @@ InitReport init_from(const TensorFile& file, const InitFromConfig& config, Param
     }
     for (size_t id = 0; id < buffers.size(); ++id) {
       if (!buffers[id]) continue;
-      std::ranges::copy(*buffers[id], store.buffer(static_cast<BufferId>(id)).begin());
+      store.set_buffer(static_cast<BufferId>(id), *buffers[id]);
       ++report.buffers;
     }
   } catch (const Error& error) {

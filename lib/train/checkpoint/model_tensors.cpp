@@ -24,13 +24,12 @@ std::vector<float> checked_floats(const TensorFile& file, const std::string& nam
 
 }  // namespace
 
-Copy CopyPool::copy(std::span<const float> values) {
-  for (auto& block : blocks_) {
-    if (block.use_count() > 1 || block->size() != values.size()) continue;
-    std::ranges::copy(values, block->begin());
-    return {block, *block};
-  }
-  const auto& block = blocks_.emplace_back(std::make_shared<std::vector<float>>(values.begin(), values.end()));
+Copy CopyPool::copy(const Memory& memory, std::span<const float> values) {
+  const auto free = std::ranges::find_if(
+      blocks_, [&](const auto& block) { return block.use_count() == 1 && block->size() == values.size(); });
+  const auto& block =
+      free != blocks_.end() ? *free : blocks_.emplace_back(std::make_shared<std::vector<float>>(values.size()));
+  memory.download(*block, values);
   return {block, *block};
 }
 
@@ -72,10 +71,13 @@ void add_buffer_tensors(const ParameterStore& store, const Copy& values, const s
 
 void read_parameter_tensors(const TensorFile& file, const ParameterStore& store, const std::string& suffix,
                             std::span<float> arena) {
+  std::vector<float> stored;
   for (const Parameter& p : store.parameters()) {
     if (!reaches(arena, p)) continue;
     const std::vector<float> values = checked_floats(file, p.name + suffix, p.shape);
-    ParameterStore::to_stored(p, values, arena.subspan(p.offset, p.count));
+    stored.assign(p.count, 0);
+    ParameterStore::to_stored(p, values, stored);
+    store.memory().upload(arena.subspan(p.offset, p.count), stored);
   }
 }
 

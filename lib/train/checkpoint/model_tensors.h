@@ -23,7 +23,8 @@ struct Copy {
 // checkpoints take none anew.
 class CopyPool {
  public:
-  Copy copy(std::span<const float> values);
+  Copy copy(const Memory& memory, std::span<const float> values);
+  Copy copy(std::span<const float> values) { return copy(host_memory(), values); }
 
  private:
   std::vector<std::shared_ptr<std::vector<float>>> blocks_;
@@ -39,9 +40,9 @@ void add_buffer_tensors(const ParameterStore& store, const Copy& values, const s
 
 // The same arrays from a file. Error: a tensor missing, or of another shape.
 void read_parameter_tensors(const TensorFile& file, const ParameterStore& store, const std::string& suffix,
-                            std::span<float> arena);
+                            std::span<float> arena);  // in the store's memory
 void read_buffer_tensors(const TensorFile& file, const ParameterStore& store, const std::string& prefix,
-                         std::span<float> values);
+                         std::span<float> values);  // on the host
 // Error unless the file holds exactly `expected` tensors: what is left over belongs to another model or optimizer.
 void check_tensor_count(const TensorFile& file, size_t expected);
 

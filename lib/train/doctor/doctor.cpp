@@ -25,27 +25,26 @@ std::string try_to_start(const Config& config, const MpiEnvironment& environment
   return resources.describe(resources.backend->arithmetic(activation_type(config.train)));
 }
 
-std::vector<LibraryVersion> libraries() {
+}  // namespace
+
+std::vector<LibraryVersion> library_versions() {
   std::vector<LibraryVersion> found = gpu_libraries();
   if (const std::string nccl = nccl_version(); !nccl.empty()) found.push_back({"NCCL", nccl});
   const int runtime = gpu_facts().runtime;
   if (runtime > 0) found.insert(found.begin(), {"CUDA", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)});
+  // The CPU's first: "oneDNN 2.6.3".
+  const std::string cpu = make_cpu_backend({})->libraries();
+  const size_t blank = cpu.find(' ');
+  found.insert(found.begin(), {cpu.substr(0, blank), blank == std::string::npos ? "" : cpu.substr(blank + 1)});
   return found;
 }
-
-}  // namespace
 
 RunFacts facts_of_launch(const Environment& environment) {
   RunFacts facts;
   if (const Launcher* launcher = find_launcher(environment)) facts.launcher = launcher->name;
   facts.slurm = slurm_facts(environment);
   facts.now = std::time(nullptr);
-  // The CPU's first: "oneDNN 2.6.3".
-  const std::string cpu = make_cpu_backend({})->libraries();
-  const size_t blank = cpu.find(' ');
-  facts.libraries = libraries();
-  facts.libraries.insert(facts.libraries.begin(),
-                         {cpu.substr(0, blank), blank == std::string::npos ? "" : cpu.substr(blank + 1)});
+  facts.libraries = library_versions();
   return facts;
 }
 

@@ -7,6 +7,8 @@
 
 namespace lockstep {
 
+// What computes and communicates here, as found: "oneDNN 2.6.3", "CUDA 13.0", "NCCL 2.28.9".
+std::vector<LibraryVersion> library_versions();
 // What is known before MPI starts, which changes the environment.
 RunFacts facts_of_launch(const Environment& environment);
 // Adds what MPI and all ranks know, and what `config` would run on (null: it could not be read, `refusal` is set

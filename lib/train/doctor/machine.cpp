@@ -10,6 +10,7 @@
 
 #include "comm/cores.h"
 #include "core/cpu_features.h"
+#include "train/doctor/control_group.h"
 
 namespace lockstep {
 namespace {
@@ -45,52 +46,7 @@ std::optional<uint64_t> shared_memory_free() {
   return static_cast<uint64_t>(found.f_bavail) * found.f_frsize;
 }
 
-// "max", or version 1's huge number: no limit.
-std::optional<uint64_t> number_in(const fs::path& file) {
-  std::ifstream in(file);
-  std::string text;
-  in >> text;
-  uint64_t value = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || problem != std::errc() || value >= uint64_t{1} << 60) return std::nullopt;
-  return value;
-}
-
-// Version 2: "0::/path"; version 1: "5:memory:/path". In a container the path may not exist below its own root, whose
-// file then counts.
-struct ControlGroup {
-  fs::path mount, path;
-  const char* file;
-};
-
-std::vector<ControlGroup> control_groups(const fs::path& root) {
-  std::vector<ControlGroup> groups;
-  std::ifstream in(root / "proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const fs::path path = fs::path(line.substr(second + 1)).relative_path();
-    if (controllers == ",,") groups.push_back({root / "sys/fs/cgroup", path, "memory.max"});
-    if (controllers.find(",memory,") != std::string::npos)
-      groups.push_back({root / "sys/fs/cgroup/memory", path, "memory.limit_in_bytes"});
-  }
-  return groups;
-}
-
 }  // namespace
-
-std::optional<uint64_t> control_group_limit(const fs::path& root) {
-  std::optional<uint64_t> lowest;
-  for (const ControlGroup& group : control_groups(root)) {
-    for (fs::path path = group.path;; path = path.parent_path()) {
-      if (const auto found = number_in(group.mount / path / group.file); found && (!lowest || *found < *lowest))
-        lowest = found;
-      if (path.empty()) break;
-    }
-  }
-  return lowest;
-}
 
 std::vector<std::string> driver_gpus(const fs::path& root) {
   std::vector<std::string> uuids;

@@ -14,10 +14,7 @@ MachineFacts machine_facts(const MpiEnvironment& environment);
 // Every rank's, by rank; collective.
 std::vector<MachineFacts> gather_facts(const MachineFacts& mine, Communicator& communicator);
 
-// The lowest memory limit of the control groups that this process is in, of version 1 or 2; empty: none. root: where
-// /proc and /sys are, for tests.
-std::optional<uint64_t> control_group_limit(const std::filesystem::path& root = "/");
-// UUIDs of all GPUs that the driver knows, whatever is visible to CUDA.
+// UUIDs of all GPUs that the driver knows, whatever is visible to CUDA. root: where /proc is, for tests.
 std::vector<std::string> driver_gpus(const std::filesystem::path& root = "/");
 std::string driver_version(const std::filesystem::path& root = "/");  // empty: no driver
 

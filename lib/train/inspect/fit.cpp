@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
 #include "train/doctor/machine.h"
 #include "train/inspect/memory_table.h"
 #include "train/saved/input_files.h"
+#include "train/translate.h"
 
 namespace lockstep {
 namespace {
@@ -55,6 +57,36 @@ int64_t last_that_fits(int64_t first, int64_t count, const std::function<bool(in
   return good;
 }
 
+// What trains with the batch sizes of a config, and which of them a batch norm refuses: some micro-batch would be one
+// value per channel.
+class Trial {
+ public:
+  Trial(const Config& config, const DataFacts& data, int64_t world_size, Backend& backend)
+      : config(config),
+        data_(data),
+        world_size_(world_size),
+        backend_(backend),
+        norms_(batch_norm_sites(model_spec(config), data.train.sample_shape)),
+        across_ranks_(config.distributed.batch_norm == "sync" && world_size > 1) {}
+
+  bool refused(int64_t batch) const {
+    const DataPlan plan = data_plan(of_batch_size(config, batch), data_, world_size_);
+    return !one_value_text(plan, norms_, across_ranks_).empty();
+  }
+  MemoryEstimate needs(int64_t batch) const {
+    return estimate_memory(of_batch_size(config, batch), data_, world_size_, backend_);
+  }
+
+  Config config;
+
+ private:
+  const DataFacts& data_;
+  int64_t world_size_;
+  Backend& backend_;
+  std::vector<BatchNormSite> norms_;
+  bool across_ranks_;
+};
+
 Config applied(const Config& config, int64_t batch_size, int64_t world_size) {
   if (!config.train.global_batch_size) return of_batch_size(config, batch_size);
   Config accumulated = config;
@@ -69,34 +101,28 @@ Fit largest_batch(const Config& config, const DataFacts& data, int64_t world_siz
   const int64_t replicas = resolve_batch(of_batch_size(config, 1).train, world_size).replicas;
   const int64_t samples = data.train.per_rank ? data.train.size : (data.train.size + replicas - 1) / replicas;
   const Candidates candidates(config, samples, world_size);
-  Config tried = config;
-  MemoryEstimate estimate;
-  const auto fits = [&](int64_t index) {
-    estimate = estimate_memory(of_batch_size(tried, candidates[index]), data, world_size, backend);
-    return estimate.total() <= bytes;
-  };
-  // A batch norm refuses a batch of one.
+  Trial trial(config, data, world_size, backend);
   int64_t first = 0;
-  try {
-    fits(first);
-  } catch (const Error&) {
-    if (candidates.count() < 2) throw;
-    fits(++first);
-  }
-  while (!fits(first)) {
-    if (data.validation_samples == 0 || tried.eval.batch_size == 1)
+  while (first + 1 < candidates.count() && trial.refused(candidates[first])) ++first;
+  const auto usable = [&](int64_t index) {
+    while (index > first && trial.refused(candidates[index])) --index;
+    return candidates[index];
+  };
+  for (MemoryEstimate least = trial.needs(candidates[first]); least.total() > bytes;
+       least = trial.needs(candidates[first])) {
+    if (!least.evaluation_decides || trial.config.eval.batch_size == 1)
       throw_error(
           "{}: a batch of {} needs {} a rank, {} are given; largest parts: parameters {}, optimizer state {}, "
           "activations {}, data sets {}",
-          config.path, candidates[first], bytes_text(estimate.total()), bytes_text(bytes),
-          bytes_text(estimate.parameters), bytes_text(estimate.optimizer), bytes_text(estimate.activations),
-          bytes_text(estimate.data));
-    tried.eval.batch_size /= 2;
+          config.path, candidates[first], bytes_text(least.total()), bytes_text(bytes), bytes_text(least.parameters),
+          bytes_text(least.optimizer), bytes_text(least.activations), bytes_text(least.data));
+    trial.config.eval.batch_size /= 2;
   }
-  const int64_t batch_size = candidates[last_that_fits(first, candidates.count(), fits)];
-  Fit fit{.config = applied(tried, batch_size, world_size), .batch_size = batch_size, .estimate = {}};
-  fit.estimate = estimate_memory(fit.config, data, world_size, backend);
-  return fit;
+  const int64_t batch_size = usable(last_that_fits(
+      first, candidates.count(), [&](int64_t index) { return trial.needs(usable(index)).total() <= bytes; }));
+  return {.config = applied(trial.config, batch_size, world_size),
+          .batch_size = batch_size,
+          .estimate = trial.needs(batch_size)};
 }
 
 std::string to_yaml_at(Config config, const std::string& path) {

@@ -61,7 +61,8 @@ TEST_CASE("ranks without a GPU of their own are named on all ranks alike") {
   CHECK(taken(env, false) == "device.kind cuda: no CUDA-capable device is detected");
   sim::reset({.gpus = 0});
   unsetenv("CUDA_VISIBLE_DEVICES");
-  CHECK(taken(env, false) == "device.kind cuda: this machine has no NVIDIA driver");
+  CHECK(taken(env, false) ==
+        "device.kind cuda: this machine has no NVIDIA driver; device.kind auto takes the CPU where there is no GPU");
 }
 
 TEST_CASE("NCCL is chosen where every rank has a GPU and the host where ranks share one") {

@@ -13,6 +13,8 @@ struct Calls {
   int all = 0;
   std::string failing;
   int failing_call = -1;
+  std::string ignored;
+  int ignored_call = -1;
   std::string misuse;
   bool silent = false;
 };
@@ -33,6 +35,12 @@ bool call_fails(const char* function) {
   return calls.failing == function && of_function == calls.failing_call;
 }
 
+bool is_ignored(const char* function) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  return calls.ignored == function && calls.counts[function] == calls.ignored_call + 1;
+}
+
 void misuse(const char* function, const std::string& what) {
   Calls& calls = state();
   const std::scoped_lock lock(calls.mutex);
@@ -45,6 +53,8 @@ void forget_calls() {
   calls.counts.clear();
   calls.all = 0;
   calls.failing_call = -1;
+  calls.ignored_call = -1;
+  calls.ignored.clear();
   calls.misuse.clear();
   calls.silent = false;
 }
@@ -57,6 +67,13 @@ void fail_call(const std::string& function, int nth) {
   const std::scoped_lock lock(calls.mutex);
   calls.failing = function;
   calls.failing_call = nth;
+}
+
+void ignore_call(const std::string& function, int nth) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  calls.ignored = function;
+  calls.ignored_call = nth;
 }
 
 std::map<std::string, int> calls() {

@@ -20,6 +20,9 @@ void reset(const Options& options);
 // The nth call (from 0) of a function, "cudaMalloc", fails; an empty name: the nth call of all that can fail. Until
 // reset.
 void fail_call(const std::string& function, int nth);
+// The nth call (from 0) of a function does nothing and says that all is well: a mistake to be caught. Known to
+// cudaStreamWaitEvent. Until reset.
+void ignore_call(const std::string& function, int nth);
 // How often each function was called since reset, and the last misuse that was found, empty if none: "cudaMemcpyAsync:
 // the host memory is not pinned".
 std::map<std::string, int> calls();

@@ -29,27 +29,35 @@ void Scheduler::end_stream(int stream) {
   if (streams_[stream].empty()) streams_.erase(stream);
 }
 
-void Scheduler::enqueue(int stream, std::string name, Operation operation) {
-  streams_.at(stream).push_back({std::move(name), std::move(operation)});
+void Scheduler::enqueue(int stream, std::string name, Operation operation, bool uses_memory) {
+  streams_.at(stream).push_back({std::move(name), std::move(operation), uses_memory});
   if (draw(early_step_in) == 0) step();
 }
 
 void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
   const uint64_t count = ++event->recorded;
-  enqueue(stream, "record", [event, count] {
+  const auto complete = [event, count] {
     event->completed = std::max(event->completed, count);
     return true;
-  });
+  };
+  enqueue(stream, "record", complete, false);
 }
 
 // What is recorded later does not count.
 void Scheduler::wait(int stream, const std::shared_ptr<EventState>& event) {
   const uint64_t count = event->recorded;
-  enqueue(stream, "wait", [event, count] { return event->completed >= count; });
+  enqueue(
+      stream, "wait", [event, count] { return event->completed >= count; }, false);
 }
 
 void Scheduler::draw_priorities() {
   for (const auto& [stream, queue] : streams_) priority_[stream] = random_();
+}
+
+bool Scheduler::run(const Queued& queued) {
+  if (!queued.uses_memory) return queued.operation();
+  const DeviceMemory::Open open;
+  return queued.operation();
 }
 
 bool Scheduler::step() {
@@ -60,10 +68,7 @@ bool Scheduler::step() {
   std::ranges::sort(order, {}, [&](int stream) { return priority_[stream]; });
   for (const int stream : order) {
     auto& queue = streams_.at(stream);
-    {
-      const DeviceMemory::Open open;
-      if (!queue.front().operation()) continue;
-    }
+    if (!run(queue.front())) continue;
     trace_.push_back({stream, queue.front().name});
     queue.pop_front();
     if (queue.empty() && ended_[stream]) streams_.erase(stream);

@@ -26,13 +26,14 @@ class Scheduler {
   static Scheduler& instance();
   std::recursive_mutex& mutex() { return mutex_; }
 
-  // Returns false while it can't end yet; it is then asked again. Device memory is open while it runs.
+  // Returns false while it can't end yet; it is then asked again. Device memory is open while it runs, if it says that
+  // it reads or writes any: opening takes long.
   using Operation = std::function<bool()>;
 
   int make_stream();
   void end_stream(int stream);  // what is queued still runs
   bool exists(int stream) const { return streams_.contains(stream); }
-  void enqueue(int stream, std::string name, Operation operation);
+  void enqueue(int stream, std::string name, Operation operation, bool uses_memory = true);
   void record(int stream, const std::shared_ptr<EventState>& event);
   void wait(int stream, const std::shared_ptr<EventState>& event);
   // Runs one operation of some stream; false when none can end now.
@@ -48,7 +49,9 @@ class Scheduler {
   struct Queued {
     std::string name;
     Operation operation;
+    bool uses_memory;
   };
+  static bool run(const Queued& queued);
   void draw_priorities();
 
   mutable std::recursive_mutex mutex_;

@@ -1,6 +1,5 @@
 """The same files through the safetensors and torch packages.
-usage: packages.py have               exits 0 where both can be imported
-       packages.py resave IN OUT      what the package reads from IN, written by the package
+usage: packages.py resave IN OUT      what the package reads from IN, written by the package
        packages.py sequential OUT     the state dict of an nn.Sequential after a training step
        packages.py same A B           loads B into the nn.Sequential and compares it with A to the bit"""
 import sys

@@ -48,4 +48,48 @@ void launch_reduction(cudaStream_t stream, size_t n, const Reduction& reduction,
         "launching a kernel");
 }
 
+template <class Body>
+void launch_matrix(cudaStream_t stream, size_t rows, size_t columns, const Body& body) {
+  if (rows == 0 || columns == 0) return;
+  check(sim::launch_kernel(stream,
+                           [=] {
+                             for (size_t row = rows; row-- > 0;)
+                               for (size_t column = columns; column-- > 0;) body(row, column);
+                           }),
+        "launching a kernel");
+}
+
+template <class Reduction, class Store>
+void reduce_columns(const ColumnShape& shape, const Reduction& reduction, const Store& store) {
+  using Value = decltype(Reduction::identity());
+  const unsigned threads = shape.threads();
+  std::array<Value, reduction_threads> shared;  // of one column
+  for (size_t slice = shape.slices; slice-- > 0;) {
+    for (size_t column = 0; column < shape.columns; ++column) {
+      for (size_t row = 0; row < threads; ++row) {
+        Value value = Reduction::identity();
+        for (size_t r = slice * threads + row; r < shape.rows; r += shape.slices * threads)
+          value = Reduction::combine(value, reduction(r, column));
+        shared[row] = value;
+      }
+      for (size_t half = threads / 2; half > 0; half /= 2)
+        for (size_t row = 0; row < half; ++row) shared[row] = Reduction::combine(shared[row], shared[row + half]);
+      store(slice, column, shared[0]);
+    }
+  }
+}
+
+template <class Reduction, class Value, class Finish>
+void launch_columns(cudaStream_t stream, const ColumnShape& shape, const Reduction& reduction, Value* parts,
+                    const Finish& finish) {
+  if (shape.columns == 0) return;
+  const FinishColumn<Finish> last{finish};
+  if (shape.slices == 1)
+    return check(sim::launch_kernel(stream, [=] { reduce_columns(shape, reduction, last); }), "launching a kernel");
+  const StoreSlice<Value> store{parts, shape.columns};
+  const SlicesOf<Reduction, Value> slices{parts, shape.columns};
+  check(sim::launch_kernel(stream, [=] { reduce_columns(shape, reduction, store); }), "launching a kernel");
+  check(sim::launch_kernel(stream, [=] { reduce_columns(slices_shape(shape), slices, last); }), "launching a kernel");
+}
+
 }  // namespace lockstep::cuda

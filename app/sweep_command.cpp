@@ -1,0 +1,120 @@
+// lockstep sweep SWEEP.yaml: trains a config with every combination of some values, and compares what came of it.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "core/error.h"
+#include "report/html_report.h"
+#include "sweep/commands.h"
+#include "sweep/cpu_shares.h"
+#include "sweep/run_sweep.h"
+#include "sweep/trial_folder.h"
+
+namespace lockstep::app {
+namespace {
+
+struct Options {
+  std::string file;
+  std::optional<int64_t> jobs;
+  SweepOptions run;
+  bool dry_run = false;
+};
+
+void print_plan(const SweepSettings& sweep, const std::vector<Trial>& trials, const Options& options, size_t cores) {
+  std::printf("%zu trials below %s, at most %lld at once on %zu cores\n\n%10s %10s %10s %12s %7s  trial\n",
+              trials.size(), std::filesystem::path(trials.front().dir).parent_path().c_str(),
+              static_cast<long long>(sweep.jobs), cores, "world_size", "batch_size", "accumulate", "global batch",
+              "threads");
+  for (const Trial& trial : trials) {
+    const bool done = trial_folder_exists(trial) && look_at(trial).state == TrialOutcome::State::done;
+    std::printf("%10lld %10lld %10lld %12lld %7lld  %s%s\n", static_cast<long long>(trial.world_size),
+                static_cast<long long>(trial.batch_size), static_cast<long long>(trial.accumulate),
+                static_cast<long long>(trial.global_batch), static_cast<long long>(trial.threads), trial.name.c_str(),
+                done ? "  (done)" : "");
+  }
+  std::printf("\n");
+  for (const Trial& trial : trials) {
+    const CommandWords words =
+        options.run.submit ? batch_command(trial, sweep.sbatch, "trial.sbatch", options.run.program, options.run.resume)
+                           : local_command(trial, options.run.program, options.run.resume);
+    std::printf("%s\n", typed(words).c_str());
+  }
+}
+
+void warn_of_shortage(const std::vector<Trial>& trials, size_t cores) {
+  for (const Trial& trial : trials) {
+    if (trial.world_size * trial.threads <= static_cast<int64_t>(cores)) continue;
+    std::fprintf(
+        stderr,
+        "lockstep sweep: WARNING: %s: %lld ranks x %lld threads on %zu cores sit on each other; its throughput "
+        "says nothing about scaling\n",
+        trial.name.c_str(), static_cast<long long>(trial.world_size), static_cast<long long>(trial.threads), cores);
+  }
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw_error("{}: cannot be written", path.string());
+}
+
+void write_results(const std::vector<Trial>& trials, std::vector<TrialOutcome>& outcomes) {
+  const SweepResults results = sweep_results(trials, outcomes);
+  std::vector<RunData> runs;
+  for (TrialOutcome& outcome : outcomes)
+    if (outcome.run) runs.push_back(std::move(*outcome.run));
+  const std::filesystem::path dir = std::filesystem::path(trials.front().dir).parent_path();
+  write_file(dir / "results.csv", results_csv(results));
+  write_file(dir / "results.json", results_json(results));
+  write_file(dir / "results.md", results_markdown(results));
+  write_file(dir / "report.html", html_report(runs, results_section(results)));
+  std::printf("\n%s\nresults.csv, results.json, results.md and report.html are in %s\n",
+              results_console(results).c_str(), dir.c_str());
+}
+
+int sweep(Options& options) {
+  SweepSettings settings = load_sweep(options.file);
+  if (options.jobs) settings.jobs = *options.jobs;
+  const size_t cores = cpus_by_core().size();
+  const std::vector<Trial> trials = make_trials(settings, options.run.submit ? 0 : static_cast<int64_t>(cores));
+  options.run.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.run.stopped_code = kStoppedEarly;
+  if (!options.run.submit) warn_of_shortage(trials, cores);
+  if (options.dry_run) {
+    print_plan(settings, trials, options, cores);
+    return kSuccess;
+  }
+  SweepEnd end = run_sweep(settings, trials, options.run, [](const std::string& line) {
+    std::printf("lockstep sweep: %s\n", line.c_str());
+    std::fflush(stdout);
+  });
+  size_t missing = 0;
+  for (const TrialOutcome& outcome : end.outcomes) missing += outcome.state == TrialOutcome::State::done ? 0 : 1;
+  write_results(trials, end.outcomes);
+  if (missing > 0) std::printf("%zu of %zu trials are not done; --resume runs them\n", missing, trials.size());
+  return end.asked_to_stop ? kStoppedEarly : missing > 0 ? kRunFailed : kSuccess;
+}
+
+}  // namespace
+
+Command add_sweep(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = parent.add_subcommand(
+      "sweep", "Train a config with every combination of some values (ranks, batch, any key) and compare the runs");
+  command->add_option("SWEEP", options->file, "YAML file: config, dir, and grid or list (docs/sweeps.md)")->required();
+  command->add_option("--jobs", options->jobs, "Trials side by side at most, instead of the file's jobs")
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--resume", options->run.resume, "Run only what is missing below dir");
+  command->add_flag("--submit", options->run.submit, "Submit each trial to Slurm (sbatch) and wait for the jobs");
+  command->add_flag("--dry-run", options->dry_run, "Print the trials and their commands, start nothing");
+  command->footer(
+      "Exit code: 0 all trials are done, 1 some failed, 2 wrong input, 75 asked to end (a signal); results.csv, "
+      "results.json, results.md and report.html are written in any case but 2.");
+  return [options] { return sweep(*options); };
+}
+
+}  // namespace lockstep::app

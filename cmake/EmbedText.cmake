@@ -1,0 +1,16 @@
+# lockstep_embed(target NAME FILE): adds a source to the target that defines lockstep::page::NAME as the text of the file.
+function(lockstep_embed target name file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.cpp)
+  string(CONCAT content "#include \"report/page.h\"\n\nconst std::string_view lockstep::page::${name} = R\"~embedded~(" "${text}"
+         ")~embedded~\";\n")
+  set(present "")
+  if(EXISTS ${source})
+    file(READ ${source} present)
+  endif()
+  if(NOT present STREQUAL content)
+    file(WRITE ${source} "${content}")
+  endif()
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -1,0 +1,20 @@
+// Tests on a real GPU: those of layers and networks that the CPU passes, and trainings beside the CPU's. Without a GPU
+// they say why they are skipped (exit code 77).
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backend/gpu.h"
+
+int main(int argc, char** argv) {
+  const lockstep::GpuFacts facts = lockstep::gpu_facts();
+  if (facts.visible.empty()) {
+    std::printf("SKIPPED: no GPU: %s\n", facts.why_none.c_str());
+    return 77;
+  }
+  setenv("LOCKSTEP_TEST_DEVICE", "cuda", 1);
+  doctest::Context context(argc, argv);
+  return context.run();
+}
