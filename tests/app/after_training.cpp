@@ -44,9 +44,9 @@ std::vector<std::string> commands_of(const std::string& page) {
   bool block = false;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("```")) {
-      block = !block;
-    } else if (block) {
-      commands.push_back(line);
+      block = line == "```console";
+    } else if (block && line.starts_with("$ ")) {
+      commands.push_back(line.substr(2));
     }
   }
   return commands;
@@ -106,7 +106,7 @@ checkpoint: {every: 1 epoch}
   const Outcome config = run_lockstep({"inspect", (folder / "run.yaml").string(), "--world-size", "2"});
   REQUIRE_MESSAGE(config.exit_code == 0, config.output);
   CHECK(config.says("every other rank"));
-  CHECK(config.says("memory, batch per rank           10          20          40          80"));
+  CHECK(config.says("memory, batch per rank            10          20          40          80"));
   const Outcome nowhere = run_lockstep({"inspect", (folder / "run.yaml").string(), "--fit", "3KiB"});
   CHECK(nowhere.exit_code == 2);
   CHECK(nowhere.says("needs"));

@@ -33,6 +33,7 @@ DatasetConfig with_files(const Config& config, const std::vector<std::string>& f
   set.where = "--data";
   set.first = 0, set.count = -1, set.augment = 1;
   set.seed_per_rank = false;
+  set.make = nullptr;
   if (kind == "csv") {
     set.file = path(0);
   } else if (kind == "npy") {

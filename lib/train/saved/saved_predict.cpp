@@ -29,6 +29,7 @@ DatasetConfig input_config(const SavedRun& run, const std::string& input) {
   set.where = "--data";
   set.first = 0, set.count = -1, set.augment = 1;
   set.seed_per_rank = false;
+  set.make = nullptr;
   set.images = set.file = set.x = path;
   set.labels.clear(), set.y.clear();
   return set;
