@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <tuple>
 
 #include "bench/step_result.h"
 #include "comm/abort_all.h"
-#include "comm/factory.h"
 #include "comm/malloc_policy.h"
 #include "comm/mpi_env.h"
 #include "comm/serial_communicator.h"
@@ -19,6 +19,7 @@
 #include "dist/replica_check.h"
 #include "train/config_batch.h"
 #include "train/evaluator.h"
+#include "train/resources.h"
 #include "train/trainer.h"
 #include "train/translate.h"
 
@@ -67,7 +68,8 @@ void mark(const Options& options, const char* what) {
   if (options.mark) std::printf("steady steps: %s\n", what), std::fflush(stdout);
 }
 
-void measure_blocks(const Options& options, Stepper& stepper, MPI_Comm world, StepResult& result) {
+// A GPU is done with what it was told when synchronize() returns; on a CPU everything is done anyway.
+void measure_blocks(const Options& options, Stepper& stepper, Backend& backend, MPI_Comm world, StepResult& result) {
   using Clock = std::chrono::steady_clock;
   const int64_t blocks = std::clamp<int64_t>(options.blocks, 1, options.steps), in_block = options.steps / blocks;
   result.steps = blocks * in_block;
@@ -76,11 +78,13 @@ void measure_blocks(const Options& options, Stepper& stepper, MPI_Comm world, St
   // Nothing that allocates comes between the warm-up and the timed steps: it would move the blocks that oneDNN takes
   // from the heap in each call, once, to pages that were never touched.
   stepper.run(options.warmup);
+  backend.synchronize();
   mark(options, "begin");
   const Counts before = counts_now();
   for (double& us : result.block_us) {
     const auto start = Clock::now();
     stepper.run(in_block);
+    backend.synchronize();
     us = std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(in_block);
   }
   const Counts after = counts_now();
@@ -92,22 +96,28 @@ void measure_blocks(const Options& options, Stepper& stepper, MPI_Comm world, St
                                       .mpi = after.allocations.mpi - before.allocations.mpi}};
 }
 
+// A training per rank: nothing is agreed on with the others.
+Resources claim_alone(const Config& config, const MpiEnvironment& mpi) {
+  if (config.device.kind == "cuda") throw_error("--independent: expected device.kind cpu or auto, found cuda");
+  Resources made;
+  made.threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
+  made.backend = make_cpu_backend({.threads = made.threads,
+                                   .flush_denormals = config.device.flush_denormals,
+                                   .winograd = config.device.convolution != "direct"});
+  made.communicator = std::make_unique<SerialCommunicator>();
+  return made;
+}
+
 void run(const Options& options, const MpiEnvironment& mpi) {
   const Config config = load_config(options.file, options.set);
   StepResult result{.independent = options.independent, .isa = std::string(name(detect_isa()))};
-  result.threads = config.device.threads > 0 ? static_cast<int>(config.device.threads) : mpi.threads();
-  const auto backend = make_cpu_backend({.threads = result.threads,
-                                         .flush_denormals = config.device.flush_denormals,
-                                         .winograd = config.device.convolution != "direct"});
+  const Resources resources = options.independent ? claim_alone(config, mpi) : claim_resources(config, mpi);
+  const auto& [backend, communicator] = std::tie(resources.backend, resources.communicator);
+  result.threads = resources.threads;
+  result.device = backend->name();
   const Arithmetic arithmetic = backend->arithmetic(activation_type(config.train));
   result.arithmetic = arithmetic.text;
   result.native = arithmetic.missing.empty();
-  std::unique_ptr<Communicator> communicator;
-  if (options.independent) {
-    communicator = std::make_unique<SerialCommunicator>();
-  } else {
-    communicator = make_communicator(config.distributed.backend, mpi, config.distributed.timeout, nullptr);
-  }
   result.world_size = communicator->size();
   result.communicator = communicator->name();
   result.batch = resolve_batch(config.train, communicator->size()).batch_size;
@@ -125,7 +135,7 @@ void run(const Options& options, const MpiEnvironment& mpi) {
   }
   stepper.run(1);  // loads what is loaded on first use
   find_allocating_libraries();
-  measure_blocks(options, stepper, mpi.world(), result);
+  measure_blocks(options, stepper, *backend, mpi.world(), result);
   const std::string line = to_json(result, mpi.world());
   if (mpi.rank() == 0) std::printf("%s\n", line.c_str());
 }

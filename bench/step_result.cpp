@@ -58,6 +58,7 @@ std::string to_json(const StepResult& mine, MPI_Comm world) {
       {"trainings", mine.independent ? ranks : 1},
       {"batch", mine.batch},
       {"threads", mine.threads},
+      {"device", mine.device},
       {"communicator", mine.communicator},
       {"isa", mine.isa},
       {"arithmetic", mine.arithmetic},

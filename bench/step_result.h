@@ -22,7 +22,7 @@ struct StepResult {
   bool independent = false;  // one training per rank, side by side, instead of one over all
   int64_t batch = 0;         // samples per rank and step
   int threads = 1;
-  std::string communicator, isa, arithmetic;
+  std::string device, communicator, isa, arithmetic;
   bool native = true;      // false: products are computed in fp32 for want of hardware
   int64_t loss_steps = 0;  // 0: the loss was not asked for
   double loss = 0;         // on the validation set, with the parameters after loss_steps steps

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The training step of bench/cases in PyTorch: same model, initial weights, data and order; timed like bench_step.
-convnet-bf16: under torch.autocast, channels last.
+*-bf16: under torch.autocast, channels last. --device cuda: the whole data set lies on the GPU, and blocks end when it
+has done all that was asked for; --compile: forward and loss under torch.compile.
 
 Alone, or as one of several processes under DDP with gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say so. Rank 0
 prints one JSON line. Batches are index expressions on tensors in memory, so no loader is timed.
@@ -17,24 +18,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-
-class ConvNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 32, 3)
-        self.conv2 = nn.Conv2d(32, 64, 3)
-        self.fc1 = nn.Linear(9216, 128)
-        self.fc2 = nn.Linear(128, 10)
-
-    def forward(self, x):
-        x = F.relu(self.conv2(F.relu(self.conv1(x))))
-        x = torch.flatten(F.max_pool2d(x, 2), 1)
-        return self.fc2(F.relu(self.fc1(x)))
-
-
-def mlp():
-    return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 2))
-
+from torch_models import ConvNet, mlp, resnet50
 
 def teacher_data():
     generator = torch.Generator().manual_seed(7)
@@ -59,19 +43,39 @@ def mnist_data(directory):
     return images("train"), labels("train"), images("t10k")[:2048], labels("t10k")[:2048]
 
 
+def random_images(count):
+    generator = torch.Generator().manual_seed(7)
+    x = torch.randn(count, 3, 224, 224, generator=generator)
+    y = torch.randint(1000, (count,), generator=generator)
+    return x, y, x, y
+
+
+# Model, learning rate, batch, further arguments of SGD; bench/cases has the same.
+CASES = {"mlp": (mlp, 0.1, 32, {}), "convnet": (ConvNet, 0.01, 64, {}),
+         "resnet50": (resnet50, 0.1, 128, {"momentum": 0.9, "weight_decay": 1e-4})}
+
+
 class Stepper:
     """Optimizer steps on and on, in DistributedSampler's order with drop_last batches."""
 
-    def __init__(self, model, x, y, batch, lr, rank, world, bf16):
-        self.bf16 = bf16
+    def __init__(self, model, optimizer, x, y, batch, rank, world, bf16, compiled=False):
+        self.bf16, self.optimizer, self.device = bf16, optimizer, x.device
         self.model, self.x, self.y, self.batch, self.rank, self.world = model, x, y, batch, rank, world
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+        self.loss = torch.compile(self.loss_of) if compiled else self.loss_of
         self.per_epoch = len(x) // (batch * world)
         self.done = 0
 
     def begin_epoch(self, epoch):
         order = torch.randperm(len(self.x), generator=torch.Generator().manual_seed(epoch))
-        self.batches = order[self.rank::self.world].split(self.batch)
+        self.batches = order[self.rank::self.world].to(self.device).split(self.batch)
+
+    def loss_of(self, x, y):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            return F.cross_entropy(self.model(x), y)
+
+    def wait(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
 
     def run(self, steps):
         for _ in range(steps):
@@ -83,22 +87,24 @@ class Stepper:
             x = self.x[rows]
             if self.bf16:
                 x = x.contiguous(memory_format=torch.channels_last)
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-                loss = F.cross_entropy(self.model(x), self.y[rows])
-            loss.backward()
+            self.loss(x, self.y[rows]).backward()
             self.optimizer.step()
             self.done += 1
 
 
 def validation_loss(model, x, y, bf16):
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    with torch.no_grad(), torch.autocast(x.device.type, torch.bfloat16, enabled=bf16):
         total = sum(F.cross_entropy(model(a), b, reduction="sum").double() for a, b in zip(x.split(64), y.split(64)))
     return (total / len(x)).item()
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("case", choices=["mlp", "convnet", "convnet-bf16"])
+    parser.add_argument("case", choices=["mlp", "convnet", "convnet-bf16", "resnet50", "resnet50-bf16"])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--batch", type=int, help="samples per process (default: the case's)")
+    parser.add_argument("--samples", type=int, default=512, help="of resnet50's data")
     parser.add_argument("--data", default="datasets/mnist")
     parser.add_argument("--loss-steps", type=int, default=0)
     parser.add_argument("--warmup", type=int, default=50)
@@ -111,21 +117,27 @@ def main():
     torch.set_flush_denormal(True)
     if world > 1:
         dist.init_process_group("gloo")
-    batch, lr = (32, 0.1) if options.case == "mlp" else (64, 0.01)
-    x, y, val_x, val_y = teacher_data() if options.case == "mlp" else mnist_data(options.data)
+    bf16 = options.case.endswith("-bf16")
+    case = options.case.removesuffix("-bf16")
+    make_model, lr, batch, of_sgd = CASES[case]
+    batch = options.batch or batch
+    data = {"mlp": teacher_data, "convnet": lambda: mnist_data(options.data), "resnet50": lambda: random_images(options.samples)}
+    x, y, val_x, val_y = (tensor.to(options.device) for tensor in data[case]())
     torch.manual_seed(42)
-    bf16 = options.case.endswith("bf16")
-    bare = mlp() if options.case == "mlp" else ConvNet()
+    bare = make_model().to(options.device)
     if bf16:
         bare = bare.to(memory_format=torch.channels_last)
     model = nn.parallel.DistributedDataParallel(bare) if world > 1 else bare
-    stepper = Stepper(model, x, y, batch, lr, rank, world, bf16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, **of_sgd)
+    stepper = Stepper(model, optimizer, x, y, batch, rank, world, bf16, options.compile)
 
-    result = {"world_size": world, "batch": batch, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    result = {"world_size": world, "batch": batch, "threads": torch.get_num_threads(), "torch": torch.__version__,
+              "device": options.device, "compiled": options.compile}
     if options.loss_steps:
         stepper.run(options.loss_steps)
         result["loss"] = {"steps": options.loss_steps, "value": validation_loss(bare, val_x, val_y, bf16)}
     stepper.run(options.warmup)
+    stepper.wait()
     if world > 1:
         dist.barrier()
     blocks = max(1, min(options.blocks, options.steps))
@@ -135,6 +147,7 @@ def main():
     for _ in range(blocks):
         start = time.perf_counter()
         stepper.run(in_block)
+        stepper.wait()
         us.append((time.perf_counter() - start) * 1e6 / in_block)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
     us = torch.tensor(us, dtype=torch.float64)

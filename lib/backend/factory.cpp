@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu, int gpu) {
+std::unique_ptr<Backend> make_backend(std::string_view kind, const CpuOptions& cpu, const GpuOptions& gpu) {
   if (kind == "auto" || kind == "cpu") return make_cpu_backend(cpu);
   if (kind != "cuda") throw_error("device.kind: expected auto, cpu or cuda, found '{}'", kind);
   return make_cuda_backend(gpu);

@@ -27,6 +27,16 @@ struct GpuFacts {
 // Asks the driver; makes no context on any GPU. Throws nothing: a machine without a driver has no GPU.
 GpuFacts gpu_facts();
 
+// How a GPU computes, as the section `device` of a config says it.
+struct GpuOptions {
+  int index = -1;             // this rank's GPU, among those that CUDA shows it (comm/gpu_placement.h)
+  bool deterministic = true;  // the same bits on every run: other algorithms of cuDNN are not considered
+  // Convolutions' algorithms by timing all of them on this GPU; else in cuDNN's order of expectation.
+  bool measure_convolutions = false;
+  size_t convolution_workspace = size_t{256} << 20;  // bytes that one pass of a convolution may want
+  bool tf32 = false;                                 // fp32 products may round their factors to 11 bits
+};
+
 struct LibraryVersion {
   std::string name, version;  // version: "9.19.0", or "not found" with the name that was looked for
 };

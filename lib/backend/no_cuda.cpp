@@ -13,7 +13,7 @@ GpuFacts gpu_facts() {
 
 std::vector<LibraryVersion> gpu_libraries() { return {}; }
 
-std::unique_ptr<Backend> make_cuda_backend(int) {
+std::unique_ptr<Backend> make_cuda_backend(const GpuOptions&) {
   throw_error("device.kind cuda: this build has no CUDA backend; write device: cpu");
 }
 

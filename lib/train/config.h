@@ -235,6 +235,10 @@ struct DeviceConfig {
   int64_t threads = 0;               // compute threads per rank; 0: allowed cores / local ranks
   std::string convolution = "auto";  // auto | direct | winograd
   bool flush_denormals = true;
+  // Of GPUs; GpuOptions says what they mean.
+  bool deterministic = true, tf32 = false;
+  std::string convolution_search = "heuristic";  // heuristic | measure
+  int64_t convolution_workspace_mb = 256;        // MiB
 };
 
 struct Config {

@@ -179,8 +179,26 @@ const Schema& device_schema() {
              "true: more ranks than GPUs may share them; else that is an error."),
          key("threads", &S::threads, between(0, 4096),
              "Compute threads per rank; 0: allowed cores / local ranks, 1 with virtual ranks."),
-         key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}), "Algorithm of 3x3 convolutions."),
-         key("flush_denormals", &S::flush_denormals, anything(), "Treats denormal numbers as 0, which is faster.")});
+         key("convolution", &S::convolution, one_of({"auto", "direct", "winograd"}),
+             "Algorithm of 3x3 convolutions on a CPU."),
+         key("flush_denormals", &S::flush_denormals, anything(), "Treats denormal numbers as 0, which is faster."),
+         key("deterministic", &S::deterministic, anything(),
+             "On a GPU: the same bits on every run; false: also cuDNN's algorithms that add in another order each "
+             "time.")
+             .also({"cudnn_deterministic", "use_deterministic_algorithms"}),
+         key("tf32", &S::tf32, anything(),
+             "On a GPU: fp32 convolutions and linear layers may round what they multiply to 11 bits (TF32): many times "
+             "faster, about bf16's digits and a half more.")
+             .also({"allow_tf32"}),
+         key("convolution_search", &S::convolution_search, one_of({"heuristic", "measure"}),
+             "On a GPU: which of cuDNN's algorithms each pass of a convolution takes, once, at the start: heuristic: "
+             "the "
+             "one that the library expects to be fastest; measure: the fastest of all, which are timed. Ranks may then "
+             "differ in the last bits of what they compute, and so may two runs.")
+             .also({"cudnn_benchmark", "benchmark"}),
+         key("convolution_workspace_mb", &S::convolution_workspace_mb, between(0, 1 << 20),
+             "On a GPU: MiB of scratch that a pass of a convolution may want; algorithms that want more are left out.")
+             .also({"cudnn_workspace_mb", "workspace_mb"})});
     made.scalar_key = "kind";
     return made;
   }();

@@ -64,11 +64,16 @@ Resources claim_resources(const Config& config, const MpiEnvironment& environmen
       run_agreed(ranks, [&] { made.gpu = take_gpu(ranks, environment, config.device.oversubscribe); });
   }
   run_agreed(environment.world(), [&] {
-    made.backend = make_backend(kind,
-                                {.threads = made.threads,
-                                 .flush_denormals = config.device.flush_denormals,
-                                 .winograd = config.device.convolution != "direct"},
-                                made.gpu);
+    made.backend =
+        make_backend(kind,
+                     {.threads = made.threads,
+                      .flush_denormals = config.device.flush_denormals,
+                      .winograd = config.device.convolution != "direct"},
+                     {.index = made.gpu,
+                      .deterministic = config.device.deterministic,
+                      .measure_convolutions = config.device.convolution_search == "measure",
+                      .convolution_workspace = static_cast<size_t>(config.device.convolution_workspace_mb) << 20,
+                      .tf32 = config.device.tf32});
   });
   const std::string& wanted = config.distributed.backend;
   const double timeout = config.distributed.timeout;

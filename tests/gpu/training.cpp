@@ -1,9 +1,12 @@
-// Whole trainings on a real GPU beside the CPU's: losses to rounding, the same bits twice, every precision, NCCL on one
+// Whole trainings on a GPU beside the CPU's: losses to rounding, the same bits twice, every precision, NCCL on one
 // rank, two ranks that share the GPU by way of the host.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "support/training_run.h"
 
@@ -29,13 +32,14 @@ const std::string kConvNet =
     "    - {max_pool2d: 2}\n"
     "    - {conv2d: {out: 32, kernel: 3}}\n"
     "    - relu\n"
-    "    - {dropout: 0.25}\n"
     "    - flatten\n"
+    "    - {linear: 20}\n"
+    "    - {dropout: 0.25}\n"  // of flat samples: images have their own order on each device, and so their masks
     "    - {linear: 4}\n" +
     kData;
 
 TrainingRun run(const std::string& yaml, int ranks, std::vector<std::string> overrides) {
-  TrainingRun made = train_text(yaml, ranks, overrides, 200);
+  TrainingRun made = train_text(yaml, ranks, overrides, 200, GPU_PROGRAM);
   REQUIRE_MESSAGE(made.outcome.exit_code == 0, made.outcome.output);
   return made;
 }
@@ -70,7 +74,51 @@ TEST_CASE("a training on the GPU ends with the same bits twice and takes NCCL on
 }
 
 TEST_CASE("two ranks that share the GPU follow two ranks on the CPU") {
-  const TrainingRun gpu = run(kMlp, 2, {"device.kind=cuda", "device.oversubscribe=true"});
-  const TrainingRun cpu = run(kMlp, 2, {"device.kind=cpu"});
-  CHECK(difference(gpu.losses(), cpu.losses()) < 1e-3);
+  for (const std::string* yaml : {&kMlp, &kConvNet}) {
+    const TrainingRun gpu = run(*yaml, 2, {"device.kind=cuda", "device.oversubscribe=true"});
+    CHECK(gpu.outcome.says("communicator staged shm"));
+    const TrainingRun cpu = run(*yaml, 2, {"device.kind=cpu", "device.convolution=direct"});
+    CHECK(difference(gpu.losses(), cpu.losses()) < 1e-3);
+  }
+}
+
+TEST_CASE("a training on the GPU is rounded to TF32 on request alone") {
+  const TrainingRun exact = run(kConvNet, 1, {"device.kind=cuda"});
+  CHECK(exact.outcome.says("fp32 (without TF32)"));
+  const TrainingRun rounded = run(kConvNet, 1, {"device.kind=cuda", "device.tf32=true"});
+  CHECK(rounded.outcome.says("fp32 (products in TF32)"));
+  const double most = difference(rounded.losses(), exact.losses());
+  CHECK(most > 0);
+  CHECK(most < 0.02);
+}
+
+TEST_CASE("a training on the GPU measures convolutions on request") {
+  const TrainingRun found = run(kConvNet, 1, {"device.kind=cuda"});
+  const TrainingRun measured = run(kConvNet, 1, {"device.kind=cuda", "device.convolution_search=measure"});
+  CHECK(difference(measured.losses(), found.losses()) < 1e-3);
+}
+
+TEST_CASE("a training on the GPU goes on from a checkpoint with the same bits") {
+  const auto folder = std::filesystem::temp_directory_path() / ("gpu_resume_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "net.yaml") << kConvNet;
+  const auto train = [&](std::vector<std::string> more) {
+    std::vector<std::string> command{GPU_PROGRAM,        "train", (folder / "net.yaml").string(), "--set",
+                                     "device.kind=cuda", "--set", "checkpoint.every=1 epochs"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = run_process(command, 200);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
+  };
+  const auto digest = [&](const char* run) {
+    std::ifstream file(folder / run / "metrics.jsonl");
+    std::string line, last;
+    while (std::getline(file, line)) last = line.find("model_sha256") != std::string::npos ? line : last;
+    return nlohmann::json::parse(last)["model_sha256"].get<std::string>();
+  };
+  const std::string dir = "run.dir=" + folder.string();
+  train({"--set", dir + "/whole"});
+  train({"--set", dir + "/parts", "--set", "train.epochs=1"});
+  train({"--set", dir + "/parts", "--resume", "auto"});
+  CHECK(digest("parts") == digest("whole"));
+  std::filesystem::remove_all(folder);
 }

@@ -19,7 +19,7 @@ TEST_CASE("a build without CUDA sees no GPU and says why") {
 
 TEST_CASE("a build without CUDA still makes the CPU's backend") {
   CHECK(make_backend("auto", {})->name() == "cpu");
-  CHECK_THROWS_WITH_AS(make_backend("cuda", {}, 0),
+  CHECK_THROWS_WITH_AS(make_backend("cuda", {}, {.index = 0}),
                        "device.kind cuda: this build has no CUDA backend; write device: cpu", Error);
   CHECK_THROWS_AS(make_backend("tpu", {}), Error);
 }

@@ -22,7 +22,7 @@ struct Mistakes {
 // Ten batches through the feed; the sum of what plans read of each.
 std::vector<double> run(uint64_t seed, const Mistakes& mistakes) {
   sim::reset({.seed = seed});
-  CudaBackend gpu(0);
+  CudaBackend gpu({.index = 0});
   if (mistakes.ignored_wait >= 0) sim::ignore_call("cudaStreamWaitEvent", mistakes.ignored_wait);
   const auto feed = gpu.make_feed(floats * sizeof(float), sizeof(float));
   const Buffer x = feed->allocate(floats * sizeof(float)), target = feed->allocate(sizeof(float));
@@ -75,7 +75,7 @@ TEST_CASE("a deleted wait between a batch's upload and its use is caught") {
 
 TEST_CASE("a batch that is larger than was said is refused") {
   sim::reset({});
-  CudaBackend gpu(0);
+  CudaBackend gpu({.index = 0});
   const auto feed = gpu.make_feed(8, 8);
   CHECK_THROWS_AS(feed->upload(nullptr, 16, nullptr, 8), Error);
 }
@@ -83,7 +83,7 @@ TEST_CASE("a batch that is larger than was said is refused") {
 TEST_CASE("numbers go to a GPU and come back and move there") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     sim::reset({.seed = seed});
-    const CudaBackend gpu(0);
+    const CudaBackend gpu({.index = 0});
     const Memory& memory = gpu.memory();
     CHECK_FALSE(memory.host());
     std::vector<float> values(1'000'000);  // several pieces

@@ -123,7 +123,7 @@ void compare(const Case& c) {
   CAPTURE(c.sample.str());
   sim::reset({});
   const auto cpu = make_cpu_backend({});
-  CudaBackend gpu(0);
+  CudaBackend gpu({.index = 0});
   // In 16 bits the bias is rounded before it is added, and the last bit of a result may fall the other way.
   const double tolerance = c.type == DType::f32 ? 1e-6 : c.type == DType::f16 ? 2e-3 : 1.6e-2;
   Layer expected(*cpu, c), found(gpu, c);
@@ -154,9 +154,29 @@ TEST_CASE("a linear layer behind a blocked activation stores its weights in that
   }
 }
 
+TEST_CASE("fp32 products of a linear layer round nothing unless TF32 is permitted") {
+  const Case c;
+  const auto forward = [&](const GpuOptions& options) {
+    sim::reset({});
+    CudaBackend gpu(options);
+    return Layer(gpu, c).forward();
+  };
+  const std::vector<float> exact = forward({.index = 0}), rounded = forward({.index = 0, .tf32 = true});
+  CHECK(difference(rounded, exact) > 1e-5);
+  CHECK(difference(rounded, exact) < 2e-3);
+  CHECK(sim::last_misuse() == "");
+}
+
+TEST_CASE("16-bit products of a linear layer know nothing of TF32") {
+  sim::reset({});
+  CudaBackend gpu({.index = 0, .tf32 = true});
+  CHECK_NOTHROW(Layer(gpu, {.type = DType::bf16}).forward());
+  CHECK(sim::last_misuse() == "");
+}
+
 TEST_CASE("a linear layer that does not fit is refused") {
   sim::reset({});
-  CudaBackend gpu(0);
+  CudaBackend gpu({.index = 0});
   CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 3, 2}}, .out_features = 2}), Error);
   CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 3}}, .out_features = 0}), Error);
   CHECK_THROWS_AS(gpu.plan_linear({.input = {Shape{4, 6, 2, 2}, 4}, .out_features = 2}), Error);

@@ -16,7 +16,7 @@ inline bool on_gpu() {
 }
 
 inline std::unique_ptr<Backend> make_test_backend(const CpuOptions& cpu = {}) {
-  return make_backend(on_gpu() ? "cuda" : "cpu", cpu, 0);
+  return make_backend(on_gpu() ? "cuda" : "cpu", cpu, {.index = 0});
 }
 
 }  // namespace lockstep::test

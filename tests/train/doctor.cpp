@@ -110,6 +110,8 @@ TEST_CASE("little of a machine is warned of with a cure") {
       {"the ranks differ in instruction set: avx512 on rank 0, avx2 on rank 1",
        [](RunFacts& f) { f.ranks[1].isa = "avx2"; }},
       {"the ranks differ in threads: 1 on rank 0, 4 on rank 1", [](RunFacts& f) { f.ranks[1].threads = 4; }},
+      {"the ranks differ in NCCL's settings: NCCL_DEBUG=INFO on rank 0, none on rank 1",
+       [](RunFacts& f) { f.ranks[0].nccl = "NCCL_DEBUG=INFO"; }},
       {"Slurm has 8 tasks, MPI started 2 ranks", [](RunFacts& f) { f.slurm.job = 7, f.slurm.tasks = 8; }},
       {"the ranks are on 1 of the 4 nodes", [](RunFacts& f) { f.slurm.job = 7, f.slurm.nodes = 4; }},
       {"the job ends in 60 s", [](RunFacts& f) { f.slurm.job = 7, f.now = 1000, f.slurm.end_time = 1060; }},
@@ -179,6 +181,13 @@ TEST_CASE("the report names every rank with its GPU") {
   CHECK(text.find("1 (0000:02:00.0)") != std::string::npos);
   CHECK(text.find("Open MPI's mpirun") != std::string::npos);
   CHECK(text.find("not in a job") != std::string::npos);
+}
+
+TEST_CASE("the report names the settings of NCCL that a node has") {
+  RunFacts facts = healthy();
+  CHECK(doctor_report(facts, {}).find("NCCL's settings") == std::string::npos);
+  facts.ranks[0].nccl = "NCCL_DEBUG=INFO NCCL_IB_DISABLE=1";
+  CHECK(doctor_report(facts, {}).find("NCCL's settings: NCCL_DEBUG=INFO NCCL_IB_DISABLE=1\n") != std::string::npos);
 }
 
 TEST_CASE("Slurm's variables are read where they are and missed where not") {

@@ -20,7 +20,7 @@ model: {preset: mlp_752}
 data: {train: {kind: synthetic, name: random, samples: 640, shape: [2], classes: 2}}
 train: {batch_size: 32}
 optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
-device: {threads: 1}
+device: {kind: cpu, threads: 1}
 )";
 
 constexpr const char* kConvNet = R"(
@@ -28,7 +28,7 @@ model: {preset: mnist_convnet}
 data: {train: {kind: synthetic, name: random, samples: 640, shape: [1, 28, 28], classes: 10}}
 train: {batch_size: 64}
 optimizer: {kind: adamw, lr: 1e-4}
-device: {threads: 1}
+device: {kind: cpu, threads: 1}
 )";
 
 std::string program() {

@@ -44,7 +44,9 @@ BlasLtFunctions::BlasLtFunctions() {
   find(destroy_layout, library, "cublasLtMatrixLayoutDestroy");
 }
 
-BlasLt::BlasLt(const Context& context) : context_(context) { check(functions_.create(&handle_), "cublasLtCreate"); }
+BlasLt::BlasLt(const Context& context, bool tf32) : context_(context), tf32_(tf32) {
+  check(functions_.create(&handle_), "cublasLtCreate");
+}
 BlasLt::~BlasLt() { functions_.destroy(handle_); }
 
 void BlasLt::check(cublasStatus_t status, const char* call) const {
@@ -65,7 +67,9 @@ Product::Product(const BlasLt& blas, const ProductSpec& spec)
 Product::Description Product::describe() const {
   const BlasLtFunctions& lt = blas_.functions();
   cublasLtMatmulDesc_t made = nullptr;
-  blas_.check(lt.create_product(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  const bool rounded = blas_.tf32() && spec_.a.type == DType::f32;
+  const cublasComputeType_t compute = rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  blas_.check(lt.create_product(&made, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
   Description product(made, lt.destroy_product);
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, int32_t value) {
     blas_.check(lt.set_product(made, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");

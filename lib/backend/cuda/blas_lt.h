@@ -33,12 +33,14 @@ struct BlasLtFunctions {
 
 class BlasLt {
  public:
-  explicit BlasLt(const Context& context);  // outlives this object
+  // The context outlives this object. tf32: fp32 products may round their factors to 11 bits for tensor cores.
+  explicit BlasLt(const Context& context, bool tf32 = false);
   ~BlasLt();
   BlasLt(const BlasLt&) = delete;
   BlasLt& operator=(const BlasLt&) = delete;
 
   const Context& context() const { return context_; }
+  bool tf32() const { return tf32_; }
   const BlasLtFunctions& functions() const { return functions_; }
   cublasLtHandle_t handle() const { return handle_; }
   // Throws Error "cublasLtMatmul failed: ..." unless status is success.
@@ -46,6 +48,7 @@ class BlasLt {
 
  private:
   const Context& context_;
+  bool tf32_;
   BlasLtFunctions functions_;
   cublasLtHandle_t handle_ = nullptr;
 };
@@ -57,8 +60,8 @@ struct Matrix {
   bool transposed = false;  // in the product
 };
 
-// d = activation(a b + bias): bias has an element per row of d, and d's type. Sums and scaling are fp32's; TF32 is not
-// used.
+// d = activation(a b + bias): bias has an element per row of d, and d's type. Sums and scaling are fp32's, and so
+// are products unless BlasLt permits TF32.
 struct ProductSpec {
   Matrix a, b;
   DType type = DType::f32;  // of d

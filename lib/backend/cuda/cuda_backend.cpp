@@ -11,7 +11,15 @@
 
 namespace lockstep {
 
-CudaBackend::CudaBackend(int gpu) : context_(gpu), memory_(context_), optimizer_ops_(context_) {}
+CudaBackend::CudaBackend(const GpuOptions& options)
+    : options_(options),
+      context_(options.index),
+      dnn_(context_, {.deterministic = options.deterministic,
+                      .measure = options.measure_convolutions,
+                      .tf32 = options.tf32,
+                      .workspace_limit = options.convolution_workspace}),
+      memory_(context_),
+      optimizer_ops_(context_) {}
 
 std::string CudaBackend::libraries() const {
   std::string text = fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -24,7 +32,8 @@ std::unique_ptr<Feed> CudaBackend::make_feed(size_t x_bytes, size_t target_bytes
 }
 
 Arithmetic CudaBackend::arithmetic(DType type) const {
-  return {.text = type == DType::f32 ? "fp32 (without TF32)" : std::string(lockstep::name(type)), .missing = ""};
+  if (type != DType::f32) return {.text = std::string(lockstep::name(type)), .missing = ""};
+  return {.text = options_.tf32 ? "fp32 (products in TF32)" : "fp32 (without TF32)", .missing = ""};
 }
 
 void CudaBackend::copy(DType type, size_t n, const void* from, void* to) { cuda_copy(context_, type, n, from, to); }
@@ -44,7 +53,7 @@ std::unique_ptr<Conv2dPlan> CudaBackend::plan_conv2d(const Conv2dSpec& spec) {
 }
 
 cuda::BlasLt& CudaBackend::blas() {
-  if (!blas_) blas_ = std::make_unique<cuda::BlasLt>(context_);
+  if (!blas_) blas_ = std::make_unique<cuda::BlasLt>(context_, options_.tf32);
   return *blas_;
 }
 std::unique_ptr<LinearPlan> CudaBackend::plan_linear(const LinearSpec& spec) { return make_cuda_linear(blas(), spec); }
@@ -73,6 +82,6 @@ std::unique_ptr<LossPlan> CudaBackend::plan_loss(const LossSpec& spec, int64_t b
   return make_cuda_loss(context_, spec, batch, classes);
 }
 
-std::unique_ptr<Backend> make_cuda_backend(int gpu) { return std::make_unique<CudaBackend>(gpu); }
+std::unique_ptr<Backend> make_cuda_backend(const GpuOptions& options) { return std::make_unique<CudaBackend>(options); }
 
 }  // namespace lockstep

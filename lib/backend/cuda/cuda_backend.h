@@ -8,13 +8,13 @@
 #include "backend/cuda/cuda_memory.h"
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/optimizer_ops.h"
+#include "backend/gpu.h"
 
 namespace lockstep {
 
 class CudaBackend final : public Backend {
  public:
-  // gpu: an index among those visible to this process.
-  explicit CudaBackend(int gpu);
+  explicit CudaBackend(const GpuOptions& options);
   std::string_view name() const override { return "cuda"; }
   std::string libraries() const override;
   const Memory& memory() const override { return memory_; }
@@ -46,9 +46,10 @@ class CudaBackend final : public Backend {
  private:
   cuda::BlasLt& blas();
 
+  GpuOptions options_;
   cuda::Context context_;
   std::unique_ptr<cuda::BlasLt> blas_;  // once there is a linear layer
-  cuda::Dnn dnn_{context_};
+  cuda::Dnn dnn_;
   CudaMemory memory_;
   CudaOptimizerOps optimizer_ops_;
 };

@@ -5,6 +5,7 @@
 #include "comm/gpu_placement.h"
 #include "comm/mpi/mpi_communicator.h"
 #include "comm/nccl_facts.h"
+#include "comm/nccl_settings.h"
 #include "comm/run_agreed.h"
 #include "comm/staged/staged_communicator.h"
 
@@ -42,7 +43,10 @@ std::unique_ptr<Communicator> make_gpu_communicator(std::string_view kind, const
     throw PoliteError("distributed.backend nccl: " + host_sums +
                       ", which NCCL does not; write distributed.backend: auto");
   if (kind == "nccl" || (kind == "auto" && built && shared.empty() && host_sums.empty())) {
-    why = kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own";
+    const std::string settings = nccl_settings();
+    why = fmt::format("{}; NCCL {}, {}",
+                      kind == "nccl" ? "chosen in the configuration" : "every rank has a GPU of its own",
+                      nccl_version(), settings.empty() ? "no NCCL_* variable set" : settings);
     return make_nccl_communicator(environment, context, timeout_seconds);
   }
   auto host = make_communicator(kind, environment, timeout_seconds, &why);

@@ -27,6 +27,7 @@ struct MachineFacts {
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   std::vector<std::string> driver_gpus;        // UUIDs that the driver lists, visible to this process or not
   std::string driver;                          // "580.65.06"; empty: no driver
+  std::string nccl = "none";                   // its settings (comm/nccl_settings.h)
 };
 
 // What Slurm tells its jobs; empty where it says nothing.

@@ -63,6 +63,8 @@ void cores(const RunFacts& facts, Findings& out) {
   unlike(&MachineFacts::isa, "instruction set",
          "LOCKSTEP_MAX_ISA and ONEDNN_MAX_CPU_ISA make them alike; training refuses to start with unlike layouts");
   unlike(&MachineFacts::threads, "threads", "the slowest rank sets the pace; device.threads makes them alike");
+  unlike(&MachineFacts::nccl, "NCCL's settings",
+         "Open MPI hands on what mpirun -x NCCL_... names, srun all; ranks that differ may wait for each other");
 }
 
 void limits(const RunFacts& facts, Findings& out) {

@@ -35,7 +35,8 @@ json to_json(const MachineFacts& f) {
           {"gpu", {f.gpu.built, f.gpu.why_none, f.gpu.driver, f.gpu.runtime, gpus}},
           {"visible_devices", optional_json(f.visible_devices)},
           {"driver_gpus", f.driver_gpus},
-          {"driver", f.driver}};
+          {"driver", f.driver},
+          {"nccl", f.nccl}};
 }
 
 MachineFacts facts_of(const json& j) {
@@ -54,6 +55,7 @@ MachineFacts facts_of(const json& j) {
   f.visible_devices = optional_of<std::string>(j.at("visible_devices"));
   f.driver_gpus = j.at("driver_gpus").get<std::vector<std::string>>();
   f.driver = j.at("driver");
+  f.nccl = j.at("nccl");
   return f;
 }
 

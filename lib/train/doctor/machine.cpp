@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "comm/cores.h"
+#include "comm/nccl_settings.h"
 #include "core/cpu_features.h"
 #include "train/doctor/control_group.h"
 
@@ -89,6 +90,7 @@ MachineFacts machine_facts() {
   if (const char* text = std::getenv("CUDA_VISIBLE_DEVICES")) facts.visible_devices = text;
   facts.driver_gpus = driver_gpus();
   facts.driver = driver_version();
+  if (const std::string settings = nccl_settings(); !settings.empty()) facts.nccl = settings;
   return facts;
 }
 

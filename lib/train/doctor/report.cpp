@@ -73,6 +73,7 @@ void machine(const MachineFacts& rank, std::string& out) {
   if (gpu.driver > 0) text += fmt::format(" (CUDA {}.{})", gpu.driver / 1000, gpu.driver % 1000 / 10);
   if (rank.visible_devices) text += fmt::format(", CUDA_VISIBLE_DEVICES={}", *rank.visible_devices);
   line(out, "", text);
+  if (rank.nccl != "none") line(out, "", "NCCL's settings: " + rank.nccl);
   for (size_t i = 0; i < gpu.visible.size(); ++i) {
     const Gpu& one = gpu.visible[i];
     line(out, "",

@@ -32,9 +32,14 @@ std::string last_misuse();
 void go_silent();
 
 struct Traced {
-  int stream;
+  int stream = 0;  // 0: the host found that an event has happened
   std::string operation;
+  const char* kernel = nullptr;  // the type of its body, as typeid names it
+  uint64_t asked = 0;            // its place in the order in which the host asked for all of these
+  const void* event = nullptr;   // of "record" and "wait"
+  uint64_t recorded = 0;         // which of the event's records it is, or waits for; 0: none
 };
 std::vector<Traced> trace();  // operations in the order in which they ran
+uint64_t asked_for();         // so far
 
 }  // namespace lockstep::sim

@@ -11,6 +11,7 @@
 #include "sim/runtime/calls.h"
 #include "sim/runtime/device_memory.h"
 #include "sim/runtime/scheduler.h"
+#include "sim/runtime/tf32.h"
 
 using namespace lockstep::sim;
 
@@ -81,8 +82,10 @@ cublasStatus_t check_product(const char* function, const Description& product, c
     if (layout->rows == 0 || layout->columns == 0) return wrong(function, "an empty matrix");
     if (layout->step < static_cast<int64_t>(layout->rows)) return wrong(function, "columns that overlap");
   }
-  if (product.compute != CUBLAS_COMPUTE_32F || product.scale != CUDA_R_32F)
+  const bool tf32 = product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if ((product.compute != CUBLAS_COMPUTE_32F && !tf32) || product.scale != CUDA_R_32F)
     return wrong(function, "only fp32 sums are simulated", CUBLAS_STATUS_NOT_SUPPORTED);
+  if (tf32 && a.type != CUDA_R_32F) return wrong(function, "TF32 is for fp32 matrices", CUBLAS_STATUS_NOT_SUPPORTED);
   const bool known = a.type == CUDA_R_32F || a.type == CUDA_R_16BF || a.type == CUDA_R_16F;
   if (!known || a.type != b.type || c.type != d.type || (d.type != a.type && d.type != CUDA_R_32F))
     return wrong(function, "no product of these types", CUBLAS_STATUS_NOT_SUPPORTED);
@@ -121,13 +124,13 @@ struct Matmul {
     std::vector<float> by_k(sizes.m * sizes.k), column(sizes.m);
     for (uint64_t k = 0; k < sizes.k; ++k)
       for (uint64_t m = 0; m < sizes.m; ++m)
-        by_k[k * sizes.m + m] = read(a.type, from_a, at(a, product.transpose_a, m, k));
+        by_k[k * sizes.m + m] = factor(a.type, from_a, at(a, product.transpose_a, m, k));
     for (uint64_t n = 0; n < sizes.n; ++n) {
       std::fill(column.begin(), column.end(), 0.0F);
       for (uint64_t k = 0; k < sizes.k; ++k) {
-        const float factor = read(b.type, from_b, at(b, product.transpose_b, k, n));
+        const float one = factor(b.type, from_b, at(b, product.transpose_b, k, n));
         const float* row = by_k.data() + k * sizes.m;
-        for (uint64_t m = 0; m < sizes.m; ++m) column[m] += row[m] * factor;
+        for (uint64_t m = 0; m < sizes.m; ++m) column[m] += row[m] * one;
       }
       for (uint64_t m = 0; m < sizes.m; ++m) write(d.type, finished(column[m], m, n), to, at(d, CUBLAS_OP_N, m, n));
     }
@@ -135,6 +138,10 @@ struct Matmul {
   }
 
  private:
+  float factor(cudaDataType type, const void* from, size_t i) const {
+    const float value = read(type, from, i);
+    return product.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32(value) : value;
+  }
   static size_t at(const Layout& layout, int32_t transposed, uint64_t row, uint64_t column) {
     return transposed == CUBLAS_OP_T ? row * static_cast<uint64_t>(layout.step) + column
                                      : column * static_cast<uint64_t>(layout.step) + row;

@@ -79,13 +79,14 @@ void reset(const Options& options) {
   device = -1;
 }
 
-cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel) {
+cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel, const char* name) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
   if (const cudaError_t code = begin("cudaLaunchKernel", stream); code != cudaSuccess) return code;
-  Scheduler::instance().enqueue(stream_of(stream), "kernel", [kernel = std::move(kernel)] {
+  const auto run = [kernel = std::move(kernel)] {
     kernel();
     return true;
-  });
+  };
+  Scheduler::instance().enqueue(stream_of(stream), "kernel", run, name);
   return cudaSuccess;
 }
 
@@ -191,7 +192,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
   if (const cudaError_t code = begin("cudaEventQuery"); code != cudaSuccess) return code;
   if (!event->state->done()) Scheduler::instance().step();
-  return event->state->done() ? cudaSuccess : cudaErrorNotReady;
+  if (!event->state->done()) return cudaErrorNotReady;
+  Scheduler::instance().host_saw(*event->state);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {

@@ -5,6 +5,7 @@
 
 #include "core/half.h"
 #include "sim/runtime/cudnn.h"
+#include "sim/runtime/tf32.h"
 
 namespace lockstep::sim {
 namespace {
@@ -24,12 +25,6 @@ void write(cudnnDataType_t type, float value, void* to, size_t i) {
   if (type == CUDNN_DATA_FLOAT) static_cast<float*>(to)[i] = value;
   if (type == CUDNN_DATA_BFLOAT16) narrow(value, static_cast<Bf16*>(to)[i]);
   if (type == CUDNN_DATA_HALF) narrow(value, static_cast<F16*>(to)[i]);
-}
-
-float tf32(float x) {
-  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
-  if ((bits & 0x7f800000U) == 0x7f800000U) return x;
-  return __builtin_bit_cast(float, (bits + 0xfffU + ((bits >> 13) & 1U)) & ~0x1fffU);
 }
 
 // An array [a][b][h][w] of either format. visit(place in memory, place with b last)

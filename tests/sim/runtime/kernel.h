@@ -7,7 +7,8 @@
 
 namespace lockstep::sim {
 
-cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel);
+// name: for the trace.
+cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel, const char* name);
 cudaError_t launch_stuck(cudaStream_t stream);  // a kernel that never ends
 
 }  // namespace lockstep::sim

@@ -29,9 +29,14 @@ void Scheduler::end_stream(int stream) {
   if (streams_[stream].empty()) streams_.erase(stream);
 }
 
-void Scheduler::enqueue(int stream, std::string name, Operation operation, bool uses_memory) {
-  streams_.at(stream).push_back({std::move(name), std::move(operation), uses_memory});
+void Scheduler::push(Traced what, Operation operation, bool uses_memory) {
+  what.asked = asked_++;
+  streams_.at(what.stream).push_back({std::move(what), std::move(operation), uses_memory});
   if (draw(early_step_in) == 0) step();
+}
+
+void Scheduler::enqueue(int stream, std::string name, Operation operation, const char* kernel) {
+  push({.stream = stream, .operation = std::move(name), .kernel = kernel}, std::move(operation), true);
 }
 
 void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
@@ -40,14 +45,19 @@ void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
     event->completed = std::max(event->completed, count);
     return true;
   };
-  enqueue(stream, "record", complete, false);
+  push({.stream = stream, .operation = "record", .event = event.get(), .recorded = count}, complete, false);
 }
 
 // What is recorded later does not count.
 void Scheduler::wait(int stream, const std::shared_ptr<EventState>& event) {
   const uint64_t count = event->recorded;
-  enqueue(
-      stream, "wait", [event, count] { return event->completed >= count; }, false);
+  push(
+      {.stream = stream, .operation = "wait", .event = event.get(), .recorded = count},
+      [event, count] { return event->completed >= count; }, false);
+}
+
+void Scheduler::host_saw(const EventState& event) {
+  trace_.push_back({.operation = "wait", .asked = asked_++, .event = &event, .recorded = event.recorded});
 }
 
 void Scheduler::draw_priorities() {
@@ -69,7 +79,7 @@ bool Scheduler::step() {
   for (const int stream : order) {
     auto& queue = streams_.at(stream);
     if (!run(queue.front())) continue;
-    trace_.push_back({stream, queue.front().name});
+    trace_.push_back(queue.front().what);
     queue.pop_front();
     if (queue.empty() && ended_[stream]) streams_.erase(stream);
     return true;
@@ -82,17 +92,24 @@ bool Scheduler::idle() const {
 }
 
 void Scheduler::drop(const std::string& name) {
-  for (auto& [stream, queue] : streams_) std::erase_if(queue, [&](const Queued& one) { return one.name == name; });
+  for (auto& [stream, queue] : streams_)
+    std::erase_if(queue, [&](const Queued& one) { return one.what.operation == name; });
 }
 
 void Scheduler::reset(uint64_t seed) {
   streams_.clear(), priority_.clear(), ended_.clear(), trace_.clear();
+  asked_ = 0;
   random_.seed(seed);
 }
 
 std::vector<Traced> trace() {
   const std::scoped_lock lock(Scheduler::instance().mutex());
   return Scheduler::instance().trace();
+}
+
+uint64_t asked_for() {
+  const std::scoped_lock lock(Scheduler::instance().mutex());
+  return Scheduler::instance().asked();
 }
 
 }  // namespace lockstep::sim

@@ -33,24 +33,27 @@ class Scheduler {
   int make_stream();
   void end_stream(int stream);  // what is queued still runs
   bool exists(int stream) const { return streams_.contains(stream); }
-  void enqueue(int stream, std::string name, Operation operation, bool uses_memory = true);
+  void enqueue(int stream, std::string name, Operation operation, const char* kernel = nullptr);
   void record(int stream, const std::shared_ptr<EventState>& event);
   void wait(int stream, const std::shared_ptr<EventState>& event);
   // Runs one operation of some stream; false when none can end now.
   bool step();
+  void host_saw(const EventState& event);
   bool idle() const;
   // Drops what belongs to a communicator that was given up: all operations of that name.
   void drop(const std::string& name);
   void reset(uint64_t seed);
   const std::vector<Traced>& trace() const { return trace_; }
+  uint64_t asked() const { return asked_; }
   uint64_t draw(uint64_t below) { return below <= 1 ? 0 : random_() % below; }
 
  private:
   struct Queued {
-    std::string name;
+    Traced what;
     Operation operation;
     bool uses_memory;
   };
+  void push(Traced what, Operation operation, bool uses_memory);
   static bool run(const Queued& queued);
   void draw_priorities();
 
@@ -59,6 +62,7 @@ class Scheduler {
   std::map<int, uint64_t> priority_;
   std::map<int, bool> ended_;
   int next_ = 1;
+  uint64_t asked_ = 0;
   std::mt19937_64 random_;
   std::vector<Traced> trace_;
 };

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <typeinfo>
 
 #include "backend/cuda/cuda_check.h"
 #include "backend/cuda/reduction_shape.h"
@@ -15,10 +16,12 @@ namespace lockstep::cuda {
 template <class Body>
 void launch(cudaStream_t stream, size_t n, const Body& body) {
   if (n == 0) return;
-  check(sim::launch_kernel(stream,
-                           [=] {
-                             for (size_t i = n; i-- > 0;) body(i);  // as good an order as any
-                           }),
+  check(sim::launch_kernel(
+            stream,
+            [=] {
+              for (size_t i = n; i-- > 0;) body(i);  // as good an order as any
+            },
+            typeid(Body).name()),
         "launching a kernel");
 }
 
@@ -41,21 +44,25 @@ void reduce_blocks(size_t n, const Reduction& reduction, size_t blocks, Value* p
 
 template <class Reduction, class Value>
 void launch_reduction(cudaStream_t stream, size_t n, const Reduction& reduction, Value* parts) {
-  check(sim::launch_kernel(stream, [=] { reduce_blocks(n, reduction, reduction_blocks, parts + 1); }),
+  check(sim::launch_kernel(
+            stream, [=] { reduce_blocks(n, reduction, reduction_blocks, parts + 1); }, typeid(Reduction).name()),
         "launching a kernel");
-  check(sim::launch_kernel(stream,
-                           [=] { reduce_blocks(reduction_blocks, PartsOf<Reduction, Value>{parts + 1}, 1, parts); }),
+  check(sim::launch_kernel(
+            stream, [=] { reduce_blocks(reduction_blocks, PartsOf<Reduction, Value>{parts + 1}, 1, parts); },
+            typeid(Reduction).name()),
         "launching a kernel");
 }
 
 template <class Body>
 void launch_matrix(cudaStream_t stream, size_t rows, size_t columns, const Body& body) {
   if (rows == 0 || columns == 0) return;
-  check(sim::launch_kernel(stream,
-                           [=] {
-                             for (size_t row = rows; row-- > 0;)
-                               for (size_t column = columns; column-- > 0;) body(row, column);
-                           }),
+  check(sim::launch_kernel(
+            stream,
+            [=] {
+              for (size_t row = rows; row-- > 0;)
+                for (size_t column = columns; column-- > 0;) body(row, column);
+            },
+            typeid(Body).name()),
         "launching a kernel");
 }
 
@@ -84,12 +91,19 @@ void launch_columns(cudaStream_t stream, const ColumnShape& shape, const Reducti
                     const Finish& finish) {
   if (shape.columns == 0) return;
   const FinishColumn<Finish> last{finish};
+  const char* name = typeid(Reduction).name();
   if (shape.slices == 1)
-    return check(sim::launch_kernel(stream, [=] { reduce_columns(shape, reduction, last); }), "launching a kernel");
+    return check(sim::launch_kernel(
+                     stream, [=] { reduce_columns(shape, reduction, last); }, name),
+                 "launching a kernel");
   const StoreSlice<Value> store{parts, shape.columns};
   const SlicesOf<Reduction, Value> slices{parts, shape.columns};
-  check(sim::launch_kernel(stream, [=] { reduce_columns(shape, reduction, store); }), "launching a kernel");
-  check(sim::launch_kernel(stream, [=] { reduce_columns(slices_shape(shape), slices, last); }), "launching a kernel");
+  check(sim::launch_kernel(
+            stream, [=] { reduce_columns(shape, reduction, store); }, name),
+        "launching a kernel");
+  check(sim::launch_kernel(
+            stream, [=] { reduce_columns(slices_shape(shape), slices, last); }, name),
+        "launching a kernel");
 }
 
 }  // namespace lockstep::cuda
