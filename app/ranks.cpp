@@ -25,7 +25,7 @@ int on_ranks(const std::function<int(const MpiEnvironment&)>& work) {
   watchdog.expect("MPI_Init", kStartLimit);
   MpiEnvironment mpi;
   watchdog.rest();
-  log::setup(mpi.rank(), mpi.size(), true);
+  log::setup(mpi.rank(), mpi.size(), {.quiet = true});
   try {
     const int code = work(mpi);
     watchdog.expect("MPI_Finalize", kEndLimit);
