@@ -1,6 +1,8 @@
 // lockstep inspect CONFIG or CHECKPOINT: layers, operations and memory of a model, the content of a checkpoint, and the
 // largest batch that fits.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "train/inspect/fit.h"
 #include "train/inspect/memory_table.h"
 #include "train/inspect/model_table.h"
+#include "train/memory_check.h"
 
 namespace lockstep::app {
 namespace {
@@ -28,10 +31,10 @@ bool is_config(const std::string& path) { return path.ends_with(".yaml") || path
 
 uint64_t fit_bytes(const std::string& wanted, int64_t world_size) {
   if (wanted != "auto") return parse_bytes(wanted);
-  const std::optional<uint64_t> available = available_memory();
-  if (!available) throw_error("--fit auto: this machine doesn't say how much memory it has: give a number of bytes");
-  const uint64_t of_rank = *available / 10 * 9 / static_cast<uint64_t>(world_size);
-  if (of_rank <= kProgramBytes) throw_error("--fit auto: {} for {} ranks", bytes_text(*available), world_size);
+  const NodeMemory node = node_memory([](const char* name) -> const char* { return std::getenv(name); });
+  const uint64_t available = std::min(node.free, node.granted.value_or(node.free));
+  const uint64_t of_rank = available / 10 * 9 / static_cast<uint64_t>(world_size);
+  if (of_rank <= kProgramBytes) throw_error("--fit auto: {} for {} ranks", bytes_text(available), world_size);
   return of_rank - kProgramBytes;
 }
 

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "config_support.h"
 #include "core/error.h"
@@ -159,16 +158,4 @@ TEST_CASE("inspect: bytes are read with and without units") {
     CHECK_THROWS_AS(parse_bytes(wrong), Error);
   CHECK(bytes_text(640) == "640 B");
   CHECK(bytes_text(uint64_t{3} << 29) == "1.50 GiB");
-}
-
-TEST_CASE("inspect: available memory is the lower of the machine and the control group") {
-  const TempDir dir;
-  fs::create_directories(dir.path() + "/proc/self");
-  fs::create_directories(dir.path() + "/sys/fs/cgroup/job");
-  std::ofstream(dir.path() + "/proc/meminfo") << "MemTotal: 9000 kB\nMemAvailable:    4000 kB\n";
-  CHECK(available_memory(dir.path()) == 4000 * 1024);
-  std::ofstream(dir.path() + "/proc/self/cgroup") << "0::/job\n";
-  std::ofstream(dir.path() + "/sys/fs/cgroup/job/memory.max") << "1048576\n";
-  CHECK(available_memory(dir.path()) == 1048576);
-  CHECK_FALSE(available_memory(dir.path() + "/none").has_value());
 }

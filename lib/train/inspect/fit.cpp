@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
 #include "train/config_path.h"
-#include "train/doctor/control_group.h"
 #include "train/inspect/memory_table.h"
 #include "train/saved/input_files.h"
 #include "train/translate.h"
@@ -61,13 +59,13 @@ int64_t last_that_fits(int64_t first, int64_t count, const std::function<bool(in
 // value per channel.
 class Trial {
  public:
-  Trial(const Config& given, const DataFacts& data, int64_t world_size, Backend& backend)
-      : config(given),
+  Trial(const Config& start, const DataFacts& data, int64_t world_size, Backend& backend)
+      : config(start),
         data_(data),
         world_size_(world_size),
         backend_(backend),
-        norms_(batch_norm_sites(model_spec(given), data.train.sample_shape)),
-        across_ranks_(given.distributed.batch_norm == "sync" && world_size > 1) {}
+        norms_(batch_norm_sites(model_spec(start), data.train.sample_shape)),
+        across_ranks_(start.distributed.batch_norm == "sync" && world_size > 1) {}
 
   bool refused(int64_t batch) const {
     const DataPlan plan = data_plan(of_batch_size(config, batch), data_, world_size_);
@@ -145,18 +143,6 @@ uint64_t parse_bytes(const std::string& text) {
   if (error != std::errc() || found == kUnits.end() || !(value > 0) || value * std::exp2(found->second) > 0x1p60)
     throw_error("expected a number of bytes such as 4GiB, 512MiB or 2000000000, found '{}'", text);
   return static_cast<uint64_t>(value * std::exp2(found->second));
-}
-
-// MemAvailable is in kB, as the kernel writes it.
-std::optional<uint64_t> available_memory(const std::filesystem::path& root) {
-  std::optional<uint64_t> bytes = control_group_limit(root);
-  std::ifstream file(root / "proc/meminfo");
-  for (std::string word; file >> word;) {
-    uint64_t kilobytes = 0;
-    if (word != "MemAvailable:" || !(file >> kilobytes)) continue;
-    bytes = std::min(bytes.value_or(kilobytes * 1024), kilobytes * 1024);
-  }
-  return bytes;
 }
 
 }  // namespace lockstep

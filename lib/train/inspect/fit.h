@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 
 #include "train/memory_estimate.h"
@@ -27,7 +25,5 @@ std::string to_yaml_at(Config config, const std::string& path);
 
 // "4GiB", "512 MiB", "2000000": bytes. Error: none of these.
 uint64_t parse_bytes(const std::string& text);
-// What the machine has to give now and the control group of this process allows; empty: unknown. root: for tests.
-std::optional<uint64_t> available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace lockstep
