@@ -28,6 +28,8 @@ Command add_compare(CLI::App& parent);
 Command add_report(CLI::App& parent);
 Command add_sweep(CLI::App& parent);
 Command add_top(CLI::App& parent);
+Command add_lr_find(CLI::App& parent);
+Command add_tune(CLI::App& parent);
 Command add_describe(CLI::App& parent);
 
 std::string version_text();  // --version: what this executable was made of and finds here
