@@ -20,9 +20,16 @@ Command add_config(CLI::App& parent);
 Command add_plot(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
+Command add_eval(CLI::App& parent);
+Command add_predict(CLI::App& parent);
+Command add_export(CLI::App& parent);
+Command add_inspect(CLI::App& parent);
+Command add_compare(CLI::App& parent);
 Command add_report(CLI::App& parent);
 Command add_sweep(CLI::App& parent);
 Command add_top(CLI::App& parent);
+Command add_lr_find(CLI::App& parent);
+Command add_tune(CLI::App& parent);
 Command add_describe(CLI::App& parent);
 
 std::string version_text();  // --version: what this executable was made of and finds here

@@ -45,8 +45,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Print the version, and what the program was built with and finds");
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (Command (*add)(CLI::App&) : {add_train, add_run, add_plan, add_config, add_plot, add_bench, add_doctor, add_top,
-                                    add_describe, add_report, add_sweep}) {
+  for (Command (*add)(CLI::App&) :
+       {add_train, add_run, add_plan, add_config, add_plot, add_bench, add_doctor, add_top, add_describe, add_report,
+        add_sweep, add_eval, add_predict, add_export, add_inspect, add_compare, add_lr_find, add_tune}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

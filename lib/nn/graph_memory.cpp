@@ -6,13 +6,17 @@
 
 namespace lockstep {
 
-// In-place execution destroys the input's value, so nobody may want it afterwards: not a later forward (one use), not
-// the backward of the layers that made or read the memory it lies in.
+// In-place execution destroys the input's value, so nobody may want it afterwards: not a later forward, of the input or
+// of another tensor in the same memory, and not the backward of the layers that made or read that memory.
 bool Graph::may_overwrite_input(int index) const {
   const Node& self = node(index);
   const int source = self.inputs[0];
   if (!self.binding.in_place || source == kNetworkInput) return false;
   if (node(source).storage == kNetworkInput || desc(source).bytes() != desc(index).bytes()) return false;
+  for (int other = 0; other < index; ++other) {
+    const auto read_later = [&](const Use& use) { return use.node > index; };
+    if (node(other).storage == node(source).storage && std::ranges::any_of(node(other).uses, read_later)) return false;
+  }
   if (phase_ == Phase::inference) return true;
   if (self.binding.backward_reads_input) return false;
   for (int other = 0; other < index; ++other) {

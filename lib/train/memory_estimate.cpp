@@ -68,10 +68,9 @@ GraphSizes graph_sizes(const Run& run) {
   return sizes;
 }
 
-uint64_t activation_bytes(Network& network, const GraphSizes& sizes) {
+uint64_t largest_arena(Network& network, Phase phase, const std::set<int64_t>& batches) {
   size_t most = 0;
-  for (const int64_t batch : sizes.training) most = std::max(most, network.arena_bytes(Phase::training, batch));
-  for (const int64_t batch : sizes.inference) most = std::max(most, network.arena_bytes(Phase::inference, batch));
+  for (const int64_t batch : batches) most = std::max(most, network.arena_bytes(phase, batch));
   return most;
 }
 
@@ -163,6 +162,10 @@ DataFacts read_data_facts(const Config& config) {
   return data_facts(*train, validation.get());
 }
 
+DataPlan data_plan(const Config& config, const DataFacts& data, int64_t world_size) {
+  return make_run(config, data, world_size).plan;
+}
+
 MemoryEstimate estimate_memory(const Config& config, const DataFacts& data, int64_t world_size, Backend& backend) {
   const Run run = make_run(config, data, world_size);
   const GraphSizes sizes = graph_sizes(run);
@@ -175,6 +178,8 @@ MemoryEstimate estimate_memory(const Config& config, const DataFacts& data, int6
                   across_ranks ? &batch_statistics : nullptr, precision);
   network.place();
   const ParameterStore& store = network.store();
+  const uint64_t training = largest_arena(network, Phase::training, sizes.training);
+  const uint64_t evaluation = largest_arena(network, Phase::inference, sizes.inference);
   const int partial_sums = std::countr_zero(static_cast<uint64_t>(run.ranks.held));
 
   MemoryEstimate estimate{.parameters = store.value_bytes(),
@@ -182,10 +187,11 @@ MemoryEstimate estimate_memory(const Config& config, const DataFacts& data, int6
                           .optimizer = optimizer_bytes(config, network, backend.optimizer_ops()),
                           .average = config.train.ema ? store.value_bytes() : 0,
                           .statistics = statistics_bytes(run, store.buffer_bytes()),
-                          .activations = activation_bytes(network, sizes),
+                          .activations = std::max(training, evaluation),
                           .loader = loader_bytes(run),
                           .evaluation = evaluation_bytes(run, network.output_shape().numel()),
-                          .data = data.bytes};
+                          .data = data.bytes,
+                          .evaluation_decides = evaluation > training};
   if (precision != DType::f32) estimate.weight_copies = weight_copy_bytes(model, data.train.sample_shape, sizes);
   if (config.checkpoint.every.kind != Period::Kind::never)
     estimate.checkpoint = estimate.parameters + estimate.optimizer + estimate.average + store.buffer_bytes();

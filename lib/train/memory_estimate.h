@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "data/data_plan.h"
 #include "data/dataset.h"
 #include "train/config.h"
 
@@ -45,11 +46,16 @@ struct MemoryEstimate {
   uint64_t data = 0;           // the data sets
   uint64_t checkpoint = 0;     // the copies that are written while training goes on
 
+  bool evaluation_decides = false;  // the largest graph is evaluation's, at eval.batch_size
+
   std::vector<Part> parts() const;  // all, in this order
   uint64_t total() const;           // of rank 0
   uint64_t of_other_rank() const { return total() - checkpoint; }
   uint64_t on_node(int64_t ranks) const;  // of a node with rank 0 and ranks - 1 others
 };
+
+// Who gets which samples: what the trainer would plan. Error: as the trainer.
+DataPlan data_plan(const Config& config, const DataFacts& data, int64_t world_size);
 
 // The batch size is the config's (train.batch_size, or what global_batch_size makes of it). Throws Error for whatever
 // the trainer would refuse in the config, the model or the batch arithmetic.

@@ -37,7 +37,10 @@ RunCurves read_run(const std::string& dir) {
     const std::string kind = event["event"];
     if (kind == "start" && event.contains("arithmetic") && event["arithmetic"].is_string())
       run.arithmetic = event["arithmetic"];
-    if (kind == "step") run.train_loss.points.emplace_back(number(event, "step"), number(event, "loss"));
+    if (kind == "step") {
+      run.train_loss.points.emplace_back(number(event, "step"), number(event, "loss"));
+      run.learning_rate.points.emplace_back(number(event, "step"), number(event, "lr"));
+    }
     if (kind == "eval") {
       run.validation_loss.points.emplace_back(number(event, "step"), number(event, "loss"));
       run.validation_accuracy.points.emplace_back(number(event, "step"), number(event, "accuracy"));

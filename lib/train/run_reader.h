@@ -9,9 +9,9 @@
 namespace lockstep {
 
 struct RunCurves {
-  std::string label;                                       // the run directory's last component
-  std::string arithmetic;                                  // "global batch 32 = ..."
-  Curve train_loss, validation_loss, validation_accuracy;  // over optimizer steps
+  std::string label;                                                      // the run directory's last component
+  std::string arithmetic;                                                 // "global batch 32 = ..."
+  Curve train_loss, validation_loss, validation_accuracy, learning_rate;  // over optimizer steps
 };
 
 // Throws Error naming file and line for what is not a run's log. A last line cut off by a kill is left out.

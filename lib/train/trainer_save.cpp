@@ -70,6 +70,8 @@ State Trainer::replicated_state() const {
   state.set("epoch_open", epoch_open_);
   state.set("evaluation_pending", evaluation_pending_);
   state.set("samples", plan_.spec().samples);
+  const std::span<const int64_t> sample = train_data_->sample_shape().dims();
+  state.set("sample_shape", std::vector<int64_t>(sample.begin(), sample.end()));
   state.set("world_size", plan_.spec().world_size);
   state.set("batch_size", plan_.spec().batch_size);
   state.set("accumulate", plan_.spec().accumulate);

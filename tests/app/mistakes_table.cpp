@@ -257,8 +257,8 @@ const std::vector<Mistake>& mistakes() {
                  "data: {train: {kind: synthetic, name: toy_train}}\n"
                  "train: {epochs: 1, batch_size: 1}\n",
        .arguments = {"train", "FOLDERconfig.yaml", "--set", "run.dir=FOLDERrun"},
-       .told = {"config.yaml:1:31: batch_norm: Expected more than 1 value per channel when training",
-                "use a larger batch"}},
+       .told = {"Expected more than 1 value per channel when training, but in step 0 rank 0 has one sample for the "
+                "batch norm '1': take a larger train.batch_size"}},
       {.what = "Augmentation of what is no image",
        .config = "model: {layers: [{linear: 4}, relu, {linear: 2}]}\n"
                  "data: {train: {kind: synthetic, name: toy_train}}\n"

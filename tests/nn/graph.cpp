@@ -214,6 +214,27 @@ TEST_CASE("a tensor read three times gets the sum of three gradients") {
   check_gradients(model, Shape{5}, 4);
 }
 
+TEST_CASE("a tensor that is read again later is not overwritten by a layer that works in place") {
+  for (const char* activation : {"relu", "tanh", "sigmoid"}) {
+    CAPTURE(activation);
+    const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 3},
+                                     {.kind = "flatten"},
+                                     {.kind = activation},
+                                     {.kind = "linear", .name = "b", .out = 3},
+                                     {.kind = "add", .name = "sum", .input = "b", .add = "a"}}};
+    Fixture f(model, Shape{3}, 2);
+    ParameterStore& store = f.network.store();
+    store.set_canonical(store.find("a.weight"), std::vector<float>{1, 0, 0, 0, 1, 0, 0, 0, 1});
+    store.set_canonical(store.find("a.bias"), std::vector<float>(3));
+    store.set_canonical(store.find("b.weight"), std::vector<float>(9));
+    store.set_canonical(store.find("b.bias"), std::vector<float>(3));
+    const std::vector<float> x{-2, -1, 0.5F, 1, 2, -3};  // a is x and b is 0, so the sum is x
+    CHECK(f.forward(f.network.graph(Phase::training, 2), x) == x);
+    CHECK(f.forward(f.network.graph(Phase::inference, 2), x) == x);
+    if (std::string_view(activation) != "relu") check_gradients(model, Shape{3}, 2);
+  }
+}
+
 TEST_CASE("a tensor added to itself doubles its gradient") {
   const ModelSpec model{.layers = {{.kind = "linear", .name = "a", .out = 4},
                                    {.kind = "add", .name = "twice", .input = "a", .add = "a"}}};

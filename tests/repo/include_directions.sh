@@ -39,6 +39,8 @@ readonly foreign=(
   'mpi\.h' '(lib/comm|app|tests|bench)/.*'
   '(dnnl|dnnl_.*|oneapi/dnnl/.*)\.(h|hpp)' '(lib/backend/cpu|tests/backend|bench)/.*'
   '(cuda|cublas|cudnn|cuda_.*)(_v[0-9]+)?\.h' '(lib/backend/cuda|lib/comm|tests/gpu|tests/sim|bench)/.*'
+  'onnx/.*' '(lib/train/export|tests/train)/.*'
+  '(png|turbojpeg)\.h' '(lib/data|tests/support)/.*'
   'nccl\.h' '(lib/comm/nccl|tests/gpu|tests/sim)/.*'
 )
 

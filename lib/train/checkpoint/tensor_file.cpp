@@ -15,14 +15,14 @@ namespace {
 constexpr size_t kLengthBytes = 8;
 
 // Not aligned to anything: byte by byte, which the compiler turns into plain loads.
-template <class T>
-std::vector<float> converted(std::span<const std::byte> bytes) {
-  std::vector<float> out(bytes.size() / sizeof(T));
+template <class T, class To>
+std::vector<To> converted(std::span<const std::byte> bytes) {
+  std::vector<To> out(bytes.size() / sizeof(T));
   for (size_t i = 0; i < out.size(); ++i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
     if constexpr (std::is_arithmetic_v<T>) {
-      out[i] = static_cast<float>(value);
+      out[i] = static_cast<To>(value);
     } else {
       out[i] = widen(value);
     }
@@ -64,19 +64,23 @@ std::span<const std::byte> TensorFile::bytes(const Entry& entry) const {
   return std::span(bytes_).subspan(data_ + entry.begin, entry.end - entry.begin);
 }
 
-std::vector<float> TensorFile::floats(std::string_view name) const {
+template <class To>
+std::vector<To> TensorFile::converted_to(std::string_view name) const {
   const Entry* entry = find(name);
   if (entry == nullptr) throw_error("{}: holds no '{}'", path_, printable(name));
   switch (entry->type) {
-    case TensorType::f32: return converted<float>(bytes(*entry));
-    case TensorType::f64: return converted<double>(bytes(*entry));
-    case TensorType::f16: return converted<F16>(bytes(*entry));
-    case TensorType::bf16: return converted<Bf16>(bytes(*entry));
-    case TensorType::i64: return converted<int64_t>(bytes(*entry));
-    case TensorType::i32: return converted<int32_t>(bytes(*entry));
-    case TensorType::u8: return converted<uint8_t>(bytes(*entry));
+    case TensorType::f32: return converted<float, To>(bytes(*entry));
+    case TensorType::f64: return converted<double, To>(bytes(*entry));
+    case TensorType::f16: return converted<F16, To>(bytes(*entry));
+    case TensorType::bf16: return converted<Bf16, To>(bytes(*entry));
+    case TensorType::i64: return converted<int64_t, To>(bytes(*entry));
+    case TensorType::i32: return converted<int32_t, To>(bytes(*entry));
+    case TensorType::u8: return converted<uint8_t, To>(bytes(*entry));
   }
   throw_error("{}: '{}' is of no known type", path_, printable(name));
 }
+
+std::vector<float> TensorFile::floats(std::string_view name) const { return converted_to<float>(name); }
+std::vector<double> TensorFile::doubles(std::string_view name) const { return converted_to<double>(name); }
 
 }  // namespace lockstep

@@ -38,8 +38,12 @@ class TensorFile {
   std::span<const std::byte> bytes(const Entry& entry) const;
   // Any real type as float (f64 is rounded, f16 and bf16 widened, integers converted). Error: no such tensor.
   std::vector<float> floats(std::string_view name) const;
+  std::vector<double> doubles(std::string_view name) const;  // exact up to integers of 2^53
 
  private:
+  template <class To>
+  std::vector<To> converted_to(std::string_view name) const;
+
   std::string path_;
   std::vector<std::byte> bytes_;
   size_t data_ = 0;  // where the tensors' bytes begin
