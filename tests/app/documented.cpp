@@ -1,4 +1,4 @@
-// Every command line of lockstep that the documents show (in ```console blocks, after "$ ") works as it stands there,
+// Every command line that the documents show (in ```console blocks, after "$ ") works as it stands there,
 // from the project's root; what it would write below runs/ goes elsewhere.
 #include <doctest/doctest.h>
 
@@ -66,7 +66,8 @@ TEST_CASE("every command that the documents show works") {
       CAPTURE(command.page);
       CAPTURE(command.line);
       const Outcome outcome = run_process(runnable(command, folder / ""), 100);
-      CHECK_MESSAGE(outcome.exit_code == 0, outcome.output);
+      const bool skipped = outcome.exit_code == 77 && outcome.says("SKIPPED: ");  // and says why
+      CHECK_MESSAGE((outcome.exit_code == 0 || skipped), outcome.output);
       fs::remove_all(folder / "run");
       ++tried;
     }
