@@ -2,7 +2,6 @@
 // from the project's root; what it would write below runs/ goes elsewhere.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -21,7 +20,7 @@ struct Command {
 
 // Pages with tests of their own: what their commands write is looked at there.
 bool has_own_test(const fs::path& page) {
-  return page.filename() == "sweeps.md" || page.filename() == "after_training.md" || page.filename() == "settings.md";
+  return page.filename() == "sweeps.md" || page.filename() == "after_training.md";
 }
 
 std::vector<Command> commands_of(const fs::path& page) {
@@ -43,12 +42,14 @@ std::vector<Command> commands_of(const fs::path& page) {
 // machine.
 std::vector<std::string> runnable(const Command& command, const fs::path& folder) {
   std::vector<std::string> words;
+  bool writes = false;
   for (const std::string& word : command.words) {
-    words.push_back(word == "lockstep" ? LOCKSTEP_BINARY : word);
+    const bool output = !words.empty() && words.back() == "--out";
+    words.push_back(word == "lockstep" ? LOCKSTEP_BINARY : output ? (folder / word).string() : word);
     if (word == "mpirun") words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
+    writes = writes || word == "train" || word == "lr-find";
   }
-  const auto train = std::ranges::find(words, "train");
-  if (train != words.end()) words.insert(words.end(), {"--set", "run.dir=" + (folder / "run").string()});
+  if (writes) words.insert(words.end(), {"--set", "run.dir=" + (folder / "run").string()});
   return words;
 }
 
