@@ -7,7 +7,7 @@ rm -rf "$work"
 mkdir -p "$work"
 "$build/app/lockstep" describe --man > "$work/lockstep.1"
 for command in $("$build/app/lockstep" --help | awk '/^Subcommands:/ {on = 1; next} on {print $1}'); do
-  grep -q "^.SS lockstep $command" "$work/lockstep.1" || { echo "the man page lacks $command"; exit 1; }
+  grep -qF ".SS lockstep ${command//-/\\-}" "$work/lockstep.1" || { echo "the man page lacks $command"; exit 1; }
 done
 if command -v groff > /dev/null; then
   groff -man -ww -z "$work/lockstep.1" 2> "$work/warnings"
