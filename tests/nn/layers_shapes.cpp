@@ -201,3 +201,11 @@ TEST_CASE("layers: inputs that do not fit are errors that name the layer and its
   dropout.p = 2;
   CHECK_THROWS_AS(make_dropout(dropout, 0), Error);
 }
+
+TEST_CASE("max_pool2d refuses a dilation that it would not heed") {
+  LayerSpec spec = spec_of("max_pool2d");
+  spec.kernel = spec.stride = {2, 2};
+  CHECK_NOTHROW(make_max_pool2d(spec));
+  spec.dilation = {2, 2};
+  CHECK_THROWS_AS(make_max_pool2d(spec), Error);
+}

@@ -12,6 +12,9 @@ namespace {
 class PoolLayer final : public Layer {
  public:
   PoolLayer(const LayerSpec& spec, Pool2dSpec::Kind pool, bool adaptive) : kind_(spec.kind), where_(describe(spec)) {
+    if (spec.dilation != std::array<int64_t, 2>{1, 1})
+      throw_error("{}: dilation: expected 1, as pooling windows have no gaps here, found {} and {}", where_,
+                  spec.dilation[0], spec.dilation[1]);
     spec_.kind = pool;
     spec_.kernel = spec.kernel;
     spec_.stride = spec.stride;
