@@ -2,26 +2,11 @@
 
 #include <algorithm>
 
-#include "backend/cpu/pointwise.h"
 #include "core/half.h"
 #include "support/oracle.h"
 
 namespace lockstep::test {
 namespace {
-
-TensorDesc plain(const TensorDesc& desc) { return {.shape = desc.shape, .channel_block = 1, .dtype = DType::f32}; }
-
-Bytes stored(const TensorDesc& desc, const std::vector<float>& canonical) {
-  Bytes bytes(desc.bytes());
-  reorder_channels(plain(desc), canonical.data(), desc, bytes.data());
-  return bytes;
-}
-
-std::vector<float> canonical(const TensorDesc& desc, const Bytes& bytes) {
-  std::vector<float> values(static_cast<size_t>(desc.shape.numel()));
-  reorder_channels(desc, bytes.data(), plain(desc), values.data());
-  return values;
-}
 
 struct Data {
   std::vector<float> x, w, b, dy;  // canonical

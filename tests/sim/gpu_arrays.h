@@ -5,12 +5,29 @@
 #include <span>
 #include <vector>
 
+#include "backend/cpu/pointwise.h"
 #include "backend/cuda/context.h"
 #include "sim/runtime/control.h"
 
 namespace lockstep::test {
 
 using Bytes = std::vector<std::byte>;
+
+inline TensorDesc plain(const TensorDesc& desc) {
+  return {.shape = desc.shape, .channel_block = 1, .dtype = DType::f32};
+}
+
+// Between PyTorch's layout in fp32 and the layout and type of a tensor.
+inline Bytes stored(const TensorDesc& desc, const std::vector<float>& canonical) {
+  Bytes bytes(desc.bytes());
+  reorder_channels(plain(desc), canonical.data(), desc, bytes.data());
+  return bytes;
+}
+inline std::vector<float> canonical(const TensorDesc& desc, const Bytes& bytes) {
+  std::vector<float> values(static_cast<size_t>(desc.shape.numel()));
+  reorder_channels(desc, bytes.data(), plain(desc), values.data());
+  return values;
+}
 
 class GpuArrays {
  public:

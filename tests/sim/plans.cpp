@@ -12,14 +12,15 @@
 #include "backend/cuda/pointwise.h"
 #include "core/error.h"
 #include "core/half.h"
-#include "sim/runtime/control.h"
+#include "sim/gpu_arrays.h"
 
 using namespace lockstep;
+using test::Bytes;
+using test::GpuArrays;
 
 namespace {
 
 constexpr size_t n = 777;
-using Bytes = std::vector<std::byte>;
 
 // Numbers of a type, with infinities, zeros of both signs and a NaN.
 Bytes numbers(DType type, uint32_t seed) {
@@ -55,29 +56,6 @@ bool same_numbers(DType type, const Bytes& a, const Bytes& b) {
   return true;
 }
 
-// A GPU, and arrays on it.
-struct Gpu {
-  cuda::Context context{0};
-  std::vector<Buffer> memory;
-
-  void* put(const Bytes& bytes) {
-    memory.push_back(context.allocate(bytes.size()));
-    const Buffer host = context.pinned(bytes.size());
-    std::memcpy(host.data(), bytes.data(), bytes.size());
-    context.to_device(context.compute(), memory.back().data(), host.data(), bytes.size());
-    context.synchronize(context.compute());
-    return memory.back().data();
-  }
-  void* make(size_t bytes) { return put(Bytes(bytes)); }
-  Bytes get(const void* device, size_t bytes) {
-    const Buffer host = context.pinned(bytes);
-    context.to_host(context.compute(), host.data(), device, bytes);
-    context.synchronize(context.compute());
-    const auto all = host.as<std::byte>();
-    return {all.begin(), all.end()};
-  }
-};
-
 constexpr DType types[] = {DType::f32, DType::bf16, DType::f16};
 
 }  // namespace
@@ -86,27 +64,25 @@ TEST_CASE("stateless operations on the GPU have the bits of the CPU") {
   const auto cpu = make_cpu_backend({});
   for (const DType type : types) {
     CAPTURE(name(type));
-    sim::reset({});
-    Gpu gpu;
+    GpuArrays gpu;
     const Bytes a = numbers(type, 1), b = numbers(type, 2);
     Bytes sum(a.size()), masked(a.size());
     cpu->add(type, n, a.data(), b.data(), sum.data());
     cpu->relu_mask(type, n, a.data(), b.data(), masked.data());
     void *x = gpu.put(a), *y = gpu.put(b), *to = gpu.make(a.size());
-    cuda_add(gpu.context, type, n, x, y, to);
-    CHECK(gpu.get(to, a.size()) == sum);
-    cuda_relu_mask(gpu.context, type, n, x, y, to);
-    CHECK(gpu.get(to, a.size()) == masked);
-    cuda_copy(gpu.context, type, n, x, to);
-    CHECK(gpu.get(to, a.size()) == a);
+    cuda_add(gpu.context(), type, n, x, y, to);
+    CHECK(gpu.get_bytes(to, a.size()) == sum);
+    cuda_relu_mask(gpu.context(), type, n, x, y, to);
+    CHECK(gpu.get_bytes(to, a.size()) == masked);
+    cuda_copy(gpu.context(), type, n, x, to);
+    CHECK(gpu.get_bytes(to, a.size()) == a);
   }
-  sim::reset({});
-  Gpu gpu;
+  GpuArrays gpu;
   void* filled = gpu.make(n * 4);
-  cuda_fill(gpu.context, n, 1.5F, static_cast<float*>(filled));
+  cuda_fill(gpu.context(), n, 1.5F, static_cast<float*>(filled));
   Bytes expected(n * 4);
   cpu->fill(n, 1.5F, reinterpret_cast<float*>(expected.data()));
-  CHECK(gpu.get(filled, n * 4) == expected);
+  CHECK(gpu.get_bytes(filled, n * 4) == expected);
 }
 
 TEST_CASE("conversions on the GPU have the bits of the CPU") {
@@ -114,21 +90,19 @@ TEST_CASE("conversions on the GPU have the bits of the CPU") {
   const auto desc = [](DType type) { return TensorDesc{Shape{1, static_cast<int64_t>(n)}, 1, type}; };
   for (const DType type : {DType::bf16, DType::f16}) {
     CAPTURE(name(type));
-    sim::reset({});
-    Gpu gpu;
+    GpuArrays gpu;
     const Bytes wide = numbers(DType::f32, 3), narrowed = numbers(type, 4);
     Bytes to_narrow(n * 2), to_wide(n * 4);
     cpu->reorder(desc(DType::f32), wide.data(), desc(type), to_narrow.data());
     cpu->reorder(desc(type), narrowed.data(), desc(DType::f32), to_wide.data());
     void *small = gpu.make(n * 2), *large = gpu.make(n * 4);
-    cuda_convert(gpu.context, n, DType::f32, gpu.put(wide), type, small);
-    cuda_convert(gpu.context, n, type, gpu.put(narrowed), DType::f32, large);
-    CHECK(gpu.get(small, n * 2) == to_narrow);
-    CHECK(gpu.get(large, n * 4) == to_wide);
+    cuda_convert(gpu.context(), n, DType::f32, gpu.put(wide), type, small);
+    cuda_convert(gpu.context(), n, type, gpu.put(narrowed), DType::f32, large);
+    CHECK(gpu.get_bytes(small, n * 2) == to_narrow);
+    CHECK(gpu.get_bytes(large, n * 4) == to_wide);
   }
-  sim::reset({});
-  Gpu gpu;
-  CHECK_THROWS_AS(cuda_convert(gpu.context, 1, DType::bf16, nullptr, DType::f16, nullptr), Error);
+  GpuArrays gpu;
+  CHECK_THROWS_AS(cuda_convert(gpu.context(), 1, DType::bf16, nullptr, DType::f16, nullptr), Error);
 }
 
 TEST_CASE("activations on the GPU have the bits of the CPU") {
@@ -139,26 +113,24 @@ TEST_CASE("activations on the GPU have the bits of the CPU") {
       if (type != DType::f32 && kind != Activation::relu) continue;
       CAPTURE(static_cast<int>(kind));
       CAPTURE(name(type));
-      sim::reset({});
-      Gpu gpu;
+      GpuArrays gpu;
       const ActivationSpec spec{.count = n, .dtype = type, .kind = kind};
       const auto expected = cpu->plan_activation(spec);
-      const auto plan = make_cuda_activation(gpu.context, spec);
+      const auto plan = make_cuda_activation(gpu.context(), spec);
       const Bytes x = numbers(type, 5), dy = numbers(type, 6);
       Bytes y(x.size()), dx(x.size());
       expected->forward(x.data(), y.data());
       expected->backward(x.data(), y.data(), dy.data(), dx.data());
       void *in = gpu.put(x), *out = gpu.make(x.size()), *gradient = gpu.put(dy);
       plan->forward(in, out);
-      CHECK(gpu.get(out, x.size()) == y);
+      CHECK(gpu.get_bytes(out, x.size()) == y);
       plan->backward(in, out, gradient, gradient);
-      CHECK(same_numbers(type, gpu.get(gradient, x.size()), dx));
+      CHECK(same_numbers(type, gpu.get_bytes(gradient, x.size()), dx));
     }
   }
-  sim::reset({});
-  Gpu gpu;
-  CHECK_THROWS_AS(make_cuda_activation(gpu.context, {.count = 1, .kind = Activation::none}), Error);
-  CHECK_THROWS_AS(make_cuda_activation(gpu.context, {.count = 1, .dtype = DType::bf16, .kind = Activation::tanh}),
+  GpuArrays gpu;
+  CHECK_THROWS_AS(make_cuda_activation(gpu.context(), {.count = 1, .kind = Activation::none}), Error);
+  CHECK_THROWS_AS(make_cuda_activation(gpu.context(), {.count = 1, .dtype = DType::bf16, .kind = Activation::tanh}),
                   Error);
 }
 
@@ -168,11 +140,10 @@ TEST_CASE("dropout on the GPU drops what the CPU drops") {
     for (const double p : {0.0, 0.3, 0.5, 1.0}) {
       CAPTURE(name(type));
       CAPTURE(p);
-      sim::reset({});
-      Gpu gpu;
+      GpuArrays gpu;
       const DropoutSpec spec{.count = n, .dtype = type, .p = p};
       const auto expected = cpu->plan_dropout(spec);
-      const auto plan = make_cuda_dropout(gpu.context, spec);
+      const auto plan = make_cuda_dropout(gpu.context(), spec);
       REQUIRE(plan->saved_bytes() == expected->saved_bytes());
       const Bytes x = numbers(type, 7);
       Bytes y(x.size()), dx(x.size()), keep(n);
@@ -180,12 +151,12 @@ TEST_CASE("dropout on the GPU drops what the CPU drops") {
       expected->backward(x.data(), dx.data(), keep.data());
       void *in = gpu.put(x), *out = gpu.make(x.size()), *saved = gpu.make(n);
       plan->forward(in, out, 42, saved);
-      CHECK(gpu.get(out, x.size()) == y);
-      CHECK(gpu.get(saved, n) == keep);
+      CHECK(gpu.get_bytes(out, x.size()) == y);
+      CHECK(gpu.get_bytes(saved, n) == keep);
       plan->backward(in, out, saved);
-      CHECK(gpu.get(out, x.size()) == dx);
+      CHECK(gpu.get_bytes(out, x.size()) == dx);
       plan->forward_with_mask(in, out, static_cast<const uint8_t*>(gpu.put(keep)), saved);
-      CHECK(gpu.get(out, x.size()) == y);
+      CHECK(gpu.get_bytes(out, x.size()) == y);
     }
   }
 }
@@ -196,10 +167,9 @@ TEST_CASE("softmax on the GPU has the bits of the CPU") {
       {.outer = 111, .axis = 7}, {.outer = 7, .axis = 37, .inner = 3}, {.outer = 1, .axis = 777}};
   for (const SoftmaxSpec& spec : specs) {
     CAPTURE(spec.axis);
-    sim::reset({});
-    Gpu gpu;
+    GpuArrays gpu;
     const auto expected = cpu->plan_softmax(spec);
-    const auto plan = make_cuda_softmax(gpu.context, spec);
+    const auto plan = make_cuda_softmax(gpu.context(), spec);
     std::vector<float> x(n), y(n), dx(n);
     for (size_t i = 0; i < n; ++i) x[i] = static_cast<float>(i * 37 % 101) / 7 - 5;
     expected->forward(x.data(), y.data());
@@ -212,11 +182,10 @@ TEST_CASE("softmax on the GPU has the bits of the CPU") {
     auto* out = static_cast<float*>(gpu.make(n * sizeof(float)));
     auto* gradient = static_cast<float*>(gpu.make(n * sizeof(float)));
     plan->forward(in, out);
-    CHECK(gpu.get(out, n * sizeof(float)) == bytes_of(y));
+    CHECK(gpu.get_bytes(out, n * sizeof(float)) == bytes_of(y));
     plan->backward(out, in, gradient);
-    CHECK(gpu.get(gradient, n * sizeof(float)) == bytes_of(dx));
+    CHECK(gpu.get_bytes(gradient, n * sizeof(float)) == bytes_of(dx));
   }
-  sim::reset({});
-  Gpu gpu;
-  CHECK_THROWS_AS(make_cuda_softmax(gpu.context, {.outer = 1, .axis = 0}), Error);
+  GpuArrays gpu;
+  CHECK_THROWS_AS(make_cuda_softmax(gpu.context(), {.outer = 1, .axis = 0}), Error);
 }

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "backend/cpu/cpu_plans.h"
-#include "backend/cpu/pointwise.h"
 #include "backend/cuda/cuda_plans.h"
 #include "core/error.h"
 #include "sim/gpu_arrays.h"
@@ -15,22 +14,15 @@
 
 using namespace lockstep;
 using test::Bytes;
+using test::canonical;
 using test::GpuArrays;
+using test::stored;
 using Kind = Pool2dSpec::Kind;
 
 namespace {
 
-TensorDesc plain(const TensorDesc& desc) { return {.shape = desc.shape, .channel_block = 1, .dtype = DType::f32}; }
-
-Bytes stored(const TensorDesc& desc, const std::vector<float>& canonical) {
-  Bytes bytes(desc.bytes());
-  reorder_channels(plain(desc), canonical.data(), desc, bytes.data());
-  return bytes;
-}
-
-std::vector<float> canonical(const TensorDesc& desc, const Bytes& bytes) {
-  std::vector<float> values(static_cast<size_t>(desc.shape.numel()));
-  reorder_channels(desc, bytes.data(), plain(desc), values.data());
+std::vector<float> numbers(const TensorDesc& desc, const Bytes& bytes) {
+  std::vector<float> values = canonical(desc, bytes);
   for (float& value : values)
     if (std::isnan(value)) value = 12345;  // one NaN is as good as another
   return values;
@@ -63,14 +55,14 @@ void check_alike(const Pool2dSpec& spec) {
   void *from = gpu.put(x), *to = gpu.make(out.bytes()), *gradient = gpu.put(dy), *back = gpu.make(in.bytes()),
        *kept = gpu.make(plan->saved_bytes());
   plan->forward(from, to, kept);
-  CHECK_EQ(test::differs(canonical(out, gpu.get_bytes(to, out.bytes())), canonical(out, y), 0, 0), "");
+  CHECK_EQ(test::differs(numbers(out, gpu.get_bytes(to, out.bytes())), numbers(out, y), 0, 0), "");
   if (spec.phase == Phase::inference) {
     CHECK_EQ(kept, nullptr);
     return;
   }
   expected->backward(dy.data(), y.data(), dx.data(), saved.data());
   plan->backward(gradient, to, back, kept);
-  CHECK_EQ(test::differs(canonical(in, gpu.get_bytes(back, in.bytes())), canonical(in, dx), 0, 0), "");
+  CHECK_EQ(test::differs(numbers(in, gpu.get_bytes(back, in.bytes())), numbers(in, dx), 0, 0), "");
 }
 
 const std::vector<Pool2dSpec> kWindows = {

@@ -5,6 +5,7 @@
 #include "backend/cpu/converting_affine.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/pointwise.h"
+#include "backend/linear_checks.h"
 #include "core/buffer.h"
 #include "core/error.h"
 
@@ -14,18 +15,6 @@ namespace {
 // Own kernels win up to about this many multiplications, as long as transposing the weights for backward_data stays
 // cheap (measured on one AVX-512 core: 32x30x20 0.6 us against 1.4, 64x128x10 1.9 against 3.2, 64x64x64 about equal).
 constexpr int64_t kSmallProducts = 1 << 18, kSmallWeights = 1 << 12;
-
-void check(const LinearSpec& spec) {
-  const Shape& in = spec.input.shape;
-  if (in.rank() != 2 && in.rank() != 4)
-    throw_error("linear: expected an input [N, K] or [N, C, H, W], found {}", in.str());
-  if (spec.out_features < 1) throw_error("linear: expected at least 1 output feature, found {}", spec.out_features);
-  const int64_t block = spec.input.channel_block;
-  if (block != 1 && (in.rank() != 4 || block < 1 || in[1] % block != 0))
-    throw_error("linear: a channel block of {} doesn't fit {}", block, in.str());
-  if (spec.activation != Activation::none && spec.activation != Activation::relu)
-    throw_error("linear: only relu can be fused");
-}
 
 std::unique_ptr<LinearPlan> make_matching(const LinearSpec& spec, const CpuOptions& options,
                                           std::shared_ptr<const LinearWeights> format) {
@@ -91,7 +80,7 @@ class ReorderedLinear final : public LinearPlan {
 }  // namespace
 
 std::unique_ptr<LinearPlan> make_cpu_linear(const LinearSpec& spec, const CpuOptions& options) {
-  check(spec);
+  check_linear(spec);
   auto format = linear_weights(spec);
   if (!format->matches(spec.input)) return std::make_unique<ReorderedLinear>(spec, options, std::move(format));
   return make_matching(spec, options, std::move(format));

@@ -6,22 +6,10 @@
 #include "backend/cuda/bias_sums.h"
 #include "backend/cuda/linear_weights.h"
 #include "backend/cuda/pointwise.h"
-#include "core/error.h"
+#include "backend/linear_checks.h"
 
 namespace lockstep {
 namespace {
-
-void check(const LinearSpec& spec) {
-  const Shape& in = spec.input.shape;
-  if (in.rank() != 2 && in.rank() != 4)
-    throw_error("linear: expected an input [N, K] or [N, C, H, W], found {}", in.str());
-  if (spec.out_features < 1) throw_error("linear: expected at least 1 output feature, found {}", spec.out_features);
-  const int64_t block = spec.input.channel_block;
-  if (block != 1 && (in.rank() != 4 || block < 1 || in[1] % block != 0))
-    throw_error("linear: a channel block of {} doesn't fit {}", block, in.str());
-  if (spec.activation != Activation::none && spec.activation != Activation::relu)
-    throw_error("linear: only relu can be fused");
-}
 
 // y [N][out] = x [N][in] w[out][in]^T. To cuBLAS, which goes down columns, every matrix is its own transpose.
 class CudaLinear final : public LinearPlan {
@@ -103,7 +91,7 @@ class CudaLinear final : public LinearPlan {
 }  // namespace
 
 std::unique_ptr<LinearPlan> make_cuda_linear(const cuda::BlasLt& blas, const LinearSpec& spec) {
-  check(spec);
+  check_linear(spec);
   return std::make_unique<CudaLinear>(blas, spec);
 }
 
