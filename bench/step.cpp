@@ -20,6 +20,7 @@
 #include "train/config_batch.h"
 #include "train/evaluator.h"
 #include "train/resources.h"
+#include "train/stepper.h"
 #include "train/trainer.h"
 #include "train/translate.h"
 
@@ -31,25 +32,6 @@ struct Options {
   std::vector<std::string> set;
   int64_t loss_steps = 0, warmup = 50, steps = 1000, blocks = 20;
   bool independent = false, mark = false;
-};
-
-// Steps on and on, from one epoch into the next.
-class Stepper {
- public:
-  explicit Stepper(Trainer& trainer) : trainer_(trainer), steps_per_epoch_(trainer.plan().epoch().steps()) {}
-
-  void run(int64_t steps) {
-    for (int64_t i = 0; i < steps; ++i) {
-      const int64_t k = done_ % steps_per_epoch_;
-      if (k == 0) trainer_.begin_epoch(done_ / steps_per_epoch_);
-      trainer_.train_step(k);
-      ++done_;
-    }
-  }
-
- private:
-  Trainer& trainer_;
-  int64_t steps_per_epoch_, done_ = 0;
 };
 
 double validation_loss(const Config& config, Trainer& trainer, Backend& backend, Communicator& communicator) {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "dist/replica_check.h"
 #include "train/resources.h"
-#include "train/trainer.h"
+#include "train/stepper.h"
 
 namespace lockstep {
 namespace {
@@ -16,35 +16,18 @@ namespace {
 constexpr double kClearly = 0.98;
 constexpr int64_t kWarmUp = 3;
 
-// Steps of a trainer, one epoch after another.
-class Steps {
- public:
-  explicit Steps(Trainer& trainer) : trainer_(trainer) { trainer_.begin_epoch(0); }
-  void next() {
-    if (in_epoch_ == trainer_.plan().epoch().steps()) {
-      trainer_.begin_epoch(++epoch_);
-      in_epoch_ = 0;
-    }
-    trainer_.train_step(in_epoch_++);
-  }
-
- private:
-  Trainer& trainer_;
-  int64_t epoch_ = 0, in_epoch_ = 0;
-};
-
 double seconds_per_step(const Config& config, const MpiEnvironment& environment, int64_t steps) {
   const Resources resources = claim_resources(config, environment);
   RunLog log(config.run.dir, false);
   Trainer trainer(config, *resources.backend, *resources.communicator, log);
   broadcast_model(trainer.network().store(), *resources.communicator);
-  Steps all(trainer);
-  for (int64_t i = 0; i < kWarmUp; ++i) all.next();
+  Stepper stepper(trainer);
+  stepper.run(kWarmUp);
   resources.backend->synchronize();
   std::vector<double> seconds;
   for (int64_t i = 0; i < steps; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    all.next();
+    stepper.run(1);
     resources.backend->synchronize();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
