@@ -1,7 +1,6 @@
 // lockstep doctor [CONFIG]: what this machine and this launch offer, what a run would choose, and what is in its way.
 // Alone, under mpirun and under srun; the exit code tells whether training would start.
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,10 +62,9 @@ int tell_without_mpi(RunFacts& facts, const char* problem, bool speaks) {
 
 int doctor(const Options& options) {
   keep_large_blocks();
-  const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
-  RunFacts facts = facts_of_launch(environment);
-  const bool first = is_first(environment);
-  if (const std::string missing = missing_pmi(environment); !missing.empty() && first) {
+  RunFacts facts = facts_of_launch(process_environment);
+  const bool first = is_first(process_environment);
+  if (const std::string missing = missing_pmi(process_environment); !missing.empty() && first) {
     std::printf("WARNING: %s\n", missing.c_str());
     std::fflush(stdout);
   }

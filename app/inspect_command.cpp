@@ -2,14 +2,14 @@
 // largest batch that fits.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "core/error.h"
+#include "core/text_file.h"
 #include "train/config_batch.h"
+#include "train/config_path.h"
 #include "train/inspect/checkpoint_content.h"
 #include "train/inspect/fit.h"
 #include "train/inspect/memory_table.h"
@@ -31,7 +31,7 @@ bool is_config(const std::string& path) { return path.ends_with(".yaml") || path
 
 uint64_t fit_bytes(const std::string& wanted, int64_t world_size) {
   if (wanted != "auto") return parse_bytes(wanted);
-  const NodeMemory node = node_memory([](const char* name) -> const char* { return std::getenv(name); });
+  const NodeMemory node = node_memory(process_environment);
   const uint64_t available = std::min(node.free, node.granted.value_or(node.free));
   const uint64_t of_rank = available / 10 * 9 / static_cast<uint64_t>(world_size);
   if (of_rank <= kProgramBytes) throw_error("--fit auto: {} for {} ranks", bytes_text(available), world_size);
@@ -49,9 +49,7 @@ int fit_batch(const Options& options, const Config& config, const DataFacts& dat
     std::printf("eval.batch_size: %lld -> %lld\n", static_cast<long long>(config.eval.batch_size),
                 static_cast<long long>(fit.config.eval.batch_size));
   if (options.output.empty()) return kSuccess;
-  std::ofstream file(options.output);
-  file << to_yaml_at(fit.config, options.output);
-  if (!file.flush()) throw_error("--out {}: cannot be written", options.output);
+  write_text_file(options.output, to_yaml_at(fit.config, options.output));
   std::printf("%s: the config with it\n", options.output.c_str());
   return kSuccess;
 }

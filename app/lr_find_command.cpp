@@ -1,16 +1,14 @@
 // lockstep lr-find CONFIG: the learning-rate range test, its picture, and the config with the rate that it suggests.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/ranks.h"
 #include "comm/run_agreed.h"
-#include "core/error.h"
+#include "core/text_file.h"
+#include "report/run_data.h"
 #include "train/config_path.h"
-#include "train/inspect/fit.h"
 #include "train/resources.h"
-#include "train/run_reader.h"
 #include "train/settings/lr_find.h"
 #include "train/trainer.h"
 
@@ -22,12 +20,6 @@ struct Options {
   std::vector<std::string> set;
   LrRange range;
 };
-
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw_error("{}: cannot be written", path);
-}
 
 int lr_find(const Options& options, const MpiEnvironment& mpi) {
   Config config, test;
@@ -45,21 +37,19 @@ int lr_find(const Options& options, const MpiEnvironment& mpi) {
   }
   run_agreed(*resources.communicator, [&] {
     if (mpi.rank() != 0) return;
-    const RunCurves run = read_run(dir);
     std::vector<double> rates, losses;
-    for (const auto& [step, rate] : run.learning_rate.points) rates.push_back(rate);
-    for (const auto& [step, loss] : run.train_loss.points) losses.push_back(loss);
+    for (const StepLine& line : read_run_data(dir).steps) rates.push_back(line.lr), losses.push_back(line.loss);
     const double scale = rates.front() / options.range.from;  // of optimizer.lr_reference_batch
     const LrCurve curve = lr_curve(std::move(rates), std::move(losses));
     const LrChoice choice = choose_rate(curve);
-    write(dir + "/lr_find.svg", lr_find_svg(curve, choice));
+    write_text_file(dir + "/lr_find.svg", lr_find_svg(curve, choice));
     std::printf(
         "the loss falls fastest at a rate of %.3g and is least at %.3g; chosen: optimizer.lr %.3g\n%s/lr_find.svg\n",
         choice.steepest, choice.minimum, choice.chosen / scale, dir.c_str());
     if (options.output.empty()) return;
     config.optimizer.lr = choice.chosen / scale;
     if (config.schedule.kind == "one_cycle") config.schedule.max_lr = choice.chosen;
-    write(options.output, to_yaml_at(config, options.output));
+    write_text_file(options.output, to_yaml_at(config, options.output));
     std::printf("%s: the config with it\n", options.output.c_str());
   });
   return kSuccess;

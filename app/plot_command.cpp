@@ -1,14 +1,25 @@
 // lockstep plot RUN... -o FILE: the training loss of several runs on each other, whole and zoomed.
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "core/error.h"
-#include "train/run_reader.h"
+#include "core/text_file.h"
+#include "report/run_data.h"
+#include "train/svg_chart.h"
 
 namespace lockstep::app {
 namespace {
+
+Curve losses(const RunData& run, bool validation) {
+  Curve curve;
+  for (const StepLine& line : run.steps)
+    if (!validation) curve.points.emplace_back(line.step, line.loss);
+  for (const EvalLine& line : run.evals)
+    if (const auto loss = line.values.find("loss"); validation && loss != line.values.end())
+      curve.points.emplace_back(line.step, loss->second);
+  return curve;
+}
 
 // The second panel shows the last part of the runs, where curves that only look alike would come apart.
 Panel zoomed(const Panel& whole, double from) {
@@ -46,17 +57,15 @@ Command add_plot(CLI::App& parent) {
                 .y_label = options->validation ? "validation loss" : "training loss"};
     double last = 0;
     for (size_t i = 0; i < options->runs.size(); ++i) {
-      RunCurves run = read_run(options->runs[i]);
-      Curve curve = options->validation ? std::move(run.validation_loss) : std::move(run.train_loss);
+      const RunData run = read_run_data(options->runs[i]);
+      Curve curve = losses(run, options->validation);
       curve.label = !options->labels.empty() ? options->labels[i] : run.label + ": " + run.arithmetic;
       if (!curve.points.empty()) last = std::max(last, curve.points.back().first);
       panel.curves.push_back(std::move(curve));
     }
     std::vector<Panel> panels{panel};
     if (options->zoom < 1) panels.push_back(zoomed(panel, options->zoom * last));
-    std::ofstream file(options->output);
-    file << svg_chart(options->title, panels);
-    if (!file.flush()) throw_error("{}: cannot be written", options->output);
+    write_text_file(options->output, svg_chart(options->title, panels));
     std::printf("%s: %zu curves\n", options->output.c_str(), panel.curves.size());
     return static_cast<int>(kSuccess);
   };

@@ -1,7 +1,6 @@
 #include "app/ranks.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -10,7 +9,6 @@
 #include "comm/launcher.h"
 #include "comm/malloc_policy.h"
 #include "comm/run_agreed.h"
-#include "comm/watchdog.h"
 #include "core/log.h"
 
 namespace lockstep::app {
@@ -18,27 +16,36 @@ namespace lockstep::app {
 // Seconds until all ranks have started, and until they have left.
 static constexpr double kStartLimit = 600, kEndLimit = 120;
 
-int on_ranks(const std::function<int(const MpiEnvironment&)>& work) {
-  keep_large_blocks();
-  const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
-  Watchdog watchdog(early_rank < 0 ? "lockstep" : fmt::format("rank {}", early_rank), kRunFailed);
-  watchdog.expect("MPI_Init", kStartLimit);
-  MpiEnvironment mpi;
-  watchdog.rest();
-  log::setup(mpi.rank(), mpi.size(), {.quiet = true});
+std::string name_of_process(int launcher_rank) {
+  return launcher_rank < 0 ? "lockstep" : fmt::format("rank {}", launcher_rank);
+}
+
+int tell_failures(const MpiEnvironment& mpi, Watchdog& watchdog, const std::function<double()>& end_limit,
+                  const std::function<int()>& work) {
   try {
-    const int code = work(mpi);
-    watchdog.expect("MPI_Finalize", kEndLimit);
+    const int code = work();
+    watchdog.expect("MPI_Finalize", end_limit());
     return code;
   } catch (const PoliteError& error) {
     if (mpi.rank() == 0) std::fprintf(stderr, "lockstep: %s\n", error.what());
-    watchdog.expect("MPI_Finalize", kEndLimit);
+    watchdog.expect("MPI_Finalize", end_limit());
     return dynamic_cast<const AgreedFailure*>(&error) != nullptr ? kRunFailed : kWrongInput;
   } catch (const std::exception& error) {
     if (mpi.size() > 1) abort_all(mpi.world(), kRunFailed, error);
     std::fprintf(stderr, "lockstep: %s\n", error.what());
     return kRunFailed;
   }
+}
+
+int on_ranks(const std::function<int(const MpiEnvironment&)>& work) {
+  keep_large_blocks();
+  Watchdog watchdog(name_of_process(launcher_rank(process_environment)), kRunFailed);
+  watchdog.expect("MPI_Init", kStartLimit);
+  const MpiEnvironment mpi;
+  watchdog.rest();
+  log::setup(mpi.rank(), mpi.size(), {.quiet = true});
+  return tell_failures(
+      mpi, watchdog, [] { return kEndLimit; }, [&] { return work(mpi); });
 }
 
 }  // namespace lockstep::app

@@ -1,11 +1,10 @@
 // lockstep report RUN...: runs as one HTML file, or as pictures.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
-#include "core/error.h"
+#include "core/text_file.h"
 #include "report/html_report.h"
 #include "report/pictures.h"
 
@@ -30,9 +29,7 @@ Command add_report(CLI::App& parent) {
       for (const std::string& file : write_pictures(runs, options->pictures)) std::printf("%s\n", file.c_str());
       return static_cast<int>(kSuccess);
     }
-    std::ofstream file(options->output);
-    file << html_report(runs, nullptr);
-    if (!file.flush()) throw_error("{}: cannot be written", options->output);
+    write_text_file(options->output, html_report(runs, nullptr));
     std::printf("%s: %zu runs\n", options->output.c_str(), runs.size());
     return static_cast<int>(kSuccess);
   };

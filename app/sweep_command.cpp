@@ -2,12 +2,12 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "core/error.h"
+#include "core/text_file.h"
 #include "report/html_report.h"
 #include "sweep/commands.h"
 #include "sweep/cpu_shares.h"
@@ -56,22 +56,16 @@ void warn_of_shortage(const std::vector<Trial>& trials, size_t cores) {
   }
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw_error("{}: cannot be written", path.string());
-}
-
 void write_results(const std::vector<Trial>& trials, std::vector<TrialOutcome>& outcomes) {
   const SweepResults results = sweep_results(trials, outcomes);
   std::vector<RunData> runs;
   for (TrialOutcome& outcome : outcomes)
     if (outcome.run) runs.push_back(std::move(*outcome.run));
   const std::filesystem::path dir = std::filesystem::path(trials.front().dir).parent_path();
-  write_file(dir / "results.csv", results_csv(results));
-  write_file(dir / "results.json", results_json(results));
-  write_file(dir / "results.md", results_markdown(results));
-  write_file(dir / "report.html", html_report(runs, results_section(results)));
+  write_text_file(dir / "results.csv", results_csv(results));
+  write_text_file(dir / "results.json", results_json(results));
+  write_text_file(dir / "results.md", results_markdown(results));
+  write_text_file(dir / "report.html", html_report(runs, results_section(results)));
   std::printf("\n%s\nresults.csv, results.json, results.md and report.html are in %s\n",
               results_console(results).c_str(), dir.c_str());
 }

@@ -2,14 +2,12 @@
 // sure that whatever goes wrong on any rank ends all of them with one clear message.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "app/commands.h"
-#include "comm/abort_all.h"
+#include "app/ranks.h"
 #include "comm/cores.h"
 #include "comm/launcher.h"
 #include "comm/malloc_policy.h"
@@ -38,10 +36,6 @@ struct Options {
   double start_timeout = 600;  // seconds
 };
 
-std::string name_of_process(int launcher_rank) {
-  return launcher_rank < 0 ? "lockstep" : fmt::format("rank {}", launcher_rank);
-}
-
 const auto kProgramStart = std::chrono::steady_clock::now();
 
 // After a run that was asked to end: what becomes of it.
@@ -60,7 +54,7 @@ int end_interrupted(const RunResult& result, const Config& config, const MpiEnvi
 void check_memory(const DataFacts& data, const Config& config, const Resources& resources, const MpiEnvironment& mpi) {
   if (mpi.local_rank() != 0 || resources.gpu >= 0) return;
   const MemoryEstimate estimate = estimate_memory(config, data, mpi.size(), *resources.backend);
-  const NodeMemory node = node_memory([](const char* name) { return std::getenv(name); });
+  const NodeMemory node = node_memory(process_environment);
   if (const std::string text = memory_shortage(estimate, mpi.local_size(), mpi.rank() == 0, node); !text.empty())
     throw_error("{}", text);
 }
@@ -138,7 +132,7 @@ Command add_train(CLI::App& parent) {
   return [options]() -> int {
     if (options->log_every) options->set.push_back(fmt::format("log.every={}", *options->log_every));
     keep_large_blocks();
-    const int early_rank = launcher_rank([](const char* name) { return std::getenv(name); });
+    const int early_rank = launcher_rank(process_environment);
     Watchdog watchdog(name_of_process(early_rank), kRunFailed);
     Fault(std::max(0, early_rank)).at_start();
     watchdog.expect("MPI_Init (--start-timeout)", options->start_timeout);
@@ -146,21 +140,9 @@ Command add_train(CLI::App& parent) {
     watchdog.expect("the agreement on config and communicator (--start-timeout)", options->start_timeout);
     log::setup(mpi.rank(), mpi.size(), options->log);
     Config config;
-    try {
-      const int code = train(*options, mpi, watchdog, config);
-      watchdog.expect("MPI_Finalize", config.distributed.timeout);
-      return code;
-    } catch (const PoliteError& error) {
-      if (mpi.rank() == 0) std::fprintf(stderr, "lockstep: %s\n", error.what());
-      watchdog.expect("MPI_Finalize", config.distributed.timeout);
-      return dynamic_cast<const AgreedFailure*>(&error) != nullptr ? kRunFailed : kWrongInput;
-    } catch (const std::exception& error) {
-      if (mpi.size() == 1) {
-        std::fprintf(stderr, "lockstep: %s\n", error.what());
-        return kRunFailed;
-      }
-      abort_all(mpi.world(), kRunFailed, error);
-    }
+    return tell_failures(
+        mpi, watchdog, [&] { return config.distributed.timeout; },
+        [&] { return train(*options, mpi, watchdog, config); });
   };
 }
 

@@ -1,13 +1,12 @@
 // lockstep tune CONFIG: threads per rank and bucket size with which a step takes the least time.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/ranks.h"
 #include "comm/run_agreed.h"
-#include "core/error.h"
-#include "train/inspect/fit.h"
+#include "core/text_file.h"
+#include "train/config_path.h"
 #include "train/settings/tune.h"
 
 namespace lockstep::app {
@@ -30,9 +29,7 @@ int tune(const Options& options, const MpiEnvironment& mpi) {
     if (options.output.empty()) return;
     config.device.threads = best_trial(trials).threads;
     config.distributed.bucket_mb = best_trial(trials).bucket_mb;
-    std::ofstream file(options.output);
-    file << to_yaml_at(config, options.output);
-    if (!file.flush()) throw_error("--out {}: cannot be written", options.output);
+    write_text_file(options.output, to_yaml_at(config, options.output));
     std::printf("%s: the config with it\n", options.output.c_str());
   });
   return kSuccess;

@@ -1,5 +1,6 @@
 #include "comm/launcher.h"
 
+#include <cstdlib>
 #include <string_view>
 
 #include "core/error.h"
@@ -22,6 +23,8 @@ constexpr Launcher known[] = {
 int number(const char* text) { return whole_number<int>(text).value_or(-1); }
 
 }  // namespace
+
+const char* process_environment(const char* variable) { return std::getenv(variable); }
 
 std::span<const Launcher> launchers() { return known; }
 

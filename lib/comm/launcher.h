@@ -19,6 +19,7 @@ struct Launcher {
 std::span<const Launcher> launchers();
 
 using Environment = std::function<const char*(const char* variable)>;  // nullptr: not set
+const char* process_environment(const char* variable);                 // this process's own
 
 // What the launcher calls this process, known before MPI has started; -1: there is no launcher.
 int launcher_rank(const Environment& environment);

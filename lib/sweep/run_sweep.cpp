@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/text_file.h"
 #include "sweep/commands.h"
 #include "sweep/cpu_shares.h"
 #include "sweep/process_pool.h"
@@ -61,11 +62,7 @@ class Runner {
     return true;
   }
 
-  void write_script() const {
-    std::ofstream file(script_);
-    file << batch_script();
-    if (!file.flush()) throw_error("{}: cannot be written", script_);
-  }
+  void write_script() const { write_text_file(script_, batch_script()); }
 
   void run_missing() {
     ProcessPool pool;

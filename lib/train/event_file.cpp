@@ -50,6 +50,14 @@ void append_bytes(std::string& text, uint32_t number, std::string_view bytes) {
   text += bytes;
 }
 
+void remove_event_files(const std::string& dir) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, ignored)) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents."))
+      std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
 // Event: wall_time = 1 (double), step = 2 (int64), file_version = 3, summary = 5, session_log = 7.
 std::string event_at(int64_t step) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -70,11 +78,7 @@ uint32_t crc32c(std::string_view bytes) {
 }
 
 EventFile::EventFile(const std::string& dir, int64_t first_step) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, ignored)) {
-    if (first_step < 0 && entry.path().filename().string().starts_with("events.out.tfevents."))
-      std::filesystem::remove(entry.path(), ignored);
-  }
+  if (first_step < 0) remove_event_files(dir);
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   const auto now = std::chrono::system_clock::now().time_since_epoch();

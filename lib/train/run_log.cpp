@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text_file.h"
 
 namespace lockstep {
 namespace {
@@ -102,9 +103,7 @@ void RunLog::start(const StartRecord& r) {
   log::copy_to(dir_ + "/stdout", !r.resumed);
   if (r.tensorboard) tensorboard_ = std::make_unique<EventFile>(dir_, r.resumed ? r.resumed->step : -1);
   progress_.start(r.resumed ? r.resumed->step : 0, r.total_steps);
-  std::ofstream file(dir_ + "/config.yaml");
-  file << r.config_yaml;
-  if (!file.flush()) throw_error("{}/config.yaml: cannot be written", dir_);
+  write_text_file(dir_ + "/config.yaml", r.config_yaml);
   nlohmann::json event = {{"event", r.resumed ? "resume" : "start"},
                           {"world_size", r.world_size},
                           {"parameters", r.parameters},

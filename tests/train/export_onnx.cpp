@@ -1,17 +1,16 @@
 // ONNX files: their structure, and that onnxruntime computes from them what the network computes, for every layer kind.
-// The latter where python3, or the Python that LOCKSTEP_PYTHON names, has onnx and onnxruntime.
+// The latter where a Python has onnx and onnxruntime.
 #include <doctest/doctest.h>
 #include <onnx/onnx_pb.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <set>
 
 #include "checkpoint_support.h"
 #include "core/rng.h"
 #include "nn/builder.h"
 #include "nn/network.h"
-#include "support/process.h"
+#include "support/python.h"
 #include "support/saved_command.h"
 #include "train/checkpoint/model_tensors.h"
 #include "train/export/export.h"
@@ -76,35 +75,19 @@ struct Model {
   std::string path(const char* name) const { return dir.path() + "/" + name; }
 };
 
-Outcome python(const std::vector<std::string>& arguments) {
-  const char* chosen = std::getenv("LOCKSTEP_PYTHON");
-  std::vector<std::string> command{chosen == nullptr ? "python3" : chosen,
-                                   LOCKSTEP_SOURCE_DIR "/tests/train/python/onnx_outputs.py"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  try {
-    return run_process(command, 120);
-  } catch (const Error& error) {
-    return {.exit_code = 127, .output = error.what()};  // there is no Python
-  }
-}
-
-bool have_runtime() {
-  const bool have = python({"have"}).exit_code == 0;
-  if (!have) MESSAGE("SKIPPED: no Python with onnx and onnxruntime; name one in LOCKSTEP_PYTHON");
-  return have;
-}
-
 std::vector<int64_t> with_batch(const Shape& sample) {
   const Shape all = sample.with_front(Model::kSamples);
   return {all.dims().begin(), all.dims().end()};
 }
 
-void check_runtime_agrees(const std::string& layers, const Shape& sample) {
+void check_runtime_agrees(const std::string& python, const std::string& layers, const Shape& sample) {
   CAPTURE(layers);
   const Model model(layers, sample);
   write_npy(model.path("x.npy"), with_batch(sample), model.x);
   write_npy(model.path("y.npy"), with_batch(model.output), model.y);
-  const Outcome outcome = python({model.path("model.onnx"), model.path("x.npy"), model.path("y.npy")});
+  const Outcome outcome = run_process({python, LOCKSTEP_SOURCE_DIR "/tests/train/python/onnx_outputs.py",
+                                       model.path("model.onnx"), model.path("x.npy"), model.path("y.npy")},
+                                      120);
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
   MESSAGE(layers, ": ", outcome.output);
   CHECK(std::stod(outcome.output) < 2e-6);
@@ -172,54 +155,64 @@ TEST_CASE("onnx: a safetensors export has the checkpoint's tensors in the same b
 }
 
 TEST_CASE("onnx: onnxruntime computes what convolutions and linear layers compute") {
-  if (!have_runtime()) return;
+  const std::string python = python_with({"onnx", "onnxruntime", "numpy"});
+  if (python.empty()) return;
   check_runtime_agrees(
+      python,
       "{conv2d: {out: 6, kernel: [3, 2], stride: [2, 1], padding: [1, 0], dilation: [1, 2]}}, relu, {conv2d: {out: 4, "
       "kernel: 3, groups: 2, bias: false}}, flatten, {linear: 7}, {linear: {out: 3, bias: false}}",
       {2, 12, 11});
   check_runtime_agrees(
+      python,
       "{conv2d: {out: 4, kernel: 3, padding: 1}, name: a}, relu, {conv2d: {out: 4, kernel: 3, padding: 1}}, {add: a}, "
       "{dropout: 0.3}, flatten, {linear: 5}, softmax",
       {1, 6, 6});
 }
 
 TEST_CASE("onnx: onnxruntime computes what activations compute") {
-  if (!have_runtime()) return;
+  const std::string python = python_with({"onnx", "onnxruntime", "numpy"});
+  if (python.empty()) return;
   check_runtime_agrees(
+      python,
       "{linear: 9}, {leaky_relu: {negative_slope: 0.2}}, {linear: 9}, gelu, {linear: 9}, tanh, {linear: 9}, sigmoid, "
       "{linear: 4}",
       {6});
-  check_runtime_agrees("{linear: 9}, {gelu: {tanh_approximation: true}}, {linear: 4}, softmax", {6});
-  check_runtime_agrees("{conv2d: {out: 4, kernel: 1}}, softmax", {2, 3, 3});
+  check_runtime_agrees(python, "{linear: 9}, {gelu: {tanh_approximation: true}}, {linear: 4}, softmax", {6});
+  check_runtime_agrees(python, "{conv2d: {out: 4, kernel: 1}}, softmax", {2, 3, 3});
 }
 
 TEST_CASE("onnx: onnxruntime computes what norms compute") {
-  if (!have_runtime()) return;
+  const std::string python = python_with({"onnx", "onnxruntime", "numpy"});
+  if (python.empty()) return;
   check_runtime_agrees(
+      python,
       "{conv2d: {out: 4, kernel: 3}}, batch_norm, relu, {group_norm: {groups: 2}}, {layer_norm: {shape: [5]}}, "
       "flatten, {linear: 6}, batch_norm, layer_norm, {group_norm: {groups: 3}}",
       {2, 7, 7});
   check_runtime_agrees(
+      python,
       "{conv2d: {out: 4, kernel: 3}}, {batch_norm: {affine: false, eps: 0.01}}, {group_norm: {groups: 4, affine: "
       "false}}, {layer_norm: {affine: false}}",
       {2, 7, 7});
 }
 
 TEST_CASE("onnx: onnxruntime computes what pools compute") {
-  if (!have_runtime()) return;
+  const std::string python = python_with({"onnx", "onnxruntime", "numpy"});
+  if (python.empty()) return;
   for (const std::string ceil : {"false", "true"}) {
     for (const std::string kernel :
          {"kernel: 2", "kernel: 3, stride: 2, padding: 1", "kernel: [3, 2], stride: [3, 2], padding: [1, 1]"}) {
-      check_runtime_agrees("{conv2d: {out: 3, kernel: 1}}, {max_pool2d: {" + kernel + ", ceil_mode: " + ceil + "}}",
-                           {2, 10, 8});
+      check_runtime_agrees(
+          python, "{conv2d: {out: 3, kernel: 1}}, {max_pool2d: {" + kernel + ", ceil_mode: " + ceil + "}}", {2, 10, 8});
       for (const std::string counted : {"false", "true"})
-        check_runtime_agrees("{conv2d: {out: 3, kernel: 1}}, {avg_pool2d: {" + kernel + ", ceil_mode: " + ceil +
+        check_runtime_agrees(python,
+                             "{conv2d: {out: 3, kernel: 1}}, {avg_pool2d: {" + kernel + ", ceil_mode: " + ceil +
                                  ", count_include_pad: " + counted + "}}",
                              {2, 10, 8});
     }
   }
   for (const std::string kind : {"adaptive_avg_pool2d", "adaptive_max_pool2d"}) {
     for (const std::string size : {"1", "[3, 4]", "5"})
-      check_runtime_agrees("{conv2d: {out: 3, kernel: 1}}, {" + kind + ": " + size + "}", {2, 10, 8});
+      check_runtime_agrees(python, "{conv2d: {out: 3, kernel: 1}}, {" + kind + ": " + size + "}", {2, 10, 8});
   }
 }

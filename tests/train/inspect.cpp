@@ -8,6 +8,7 @@
 #include "data/files.h"
 #include "nn/flops.h"
 #include "train/config_batch.h"
+#include "train/config_path.h"
 #include "train/inspect/fit.h"
 #include "train/inspect/memory_table.h"
 #include "train/inspect/model_table.h"

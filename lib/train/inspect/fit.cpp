@@ -12,9 +12,7 @@
 #include "core/error.h"
 #include "train/batch_norm_plan.h"
 #include "train/config_batch.h"
-#include "train/config_path.h"
 #include "train/inspect/memory_table.h"
-#include "train/saved/input_files.h"
 #include "train/translate.h"
 
 namespace lockstep {
@@ -121,15 +119,6 @@ Fit largest_batch(const Config& config, const DataFacts& data, int64_t world_siz
   return {.config = applied(trial.config, batch_size, world_size),
           .batch_size = batch_size,
           .estimate = trial.needs(batch_size)};
-}
-
-std::string to_yaml_at(Config config, const std::string& path) {
-  if (project_root(path) == project_root(config.path)) return to_yaml(config);
-  std::vector<std::string*> names = data_files(config);
-  names.push_back(&config.run.dir);
-  if (!config.init_from.file.empty()) names.push_back(&config.init_from.file);
-  for (std::string* name : names) *name = resolve_path(config, *name);
-  return to_yaml(config);
 }
 
 uint64_t parse_bytes(const std::string& text) {

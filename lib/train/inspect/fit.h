@@ -19,10 +19,6 @@ struct Fit {
 // eval.batch_size is halved until evaluation alone would fit. Error: not even the smallest batch does.
 Fit largest_batch(const Config& config, const DataFacts& data, int64_t world_size, uint64_t bytes, Backend& backend);
 
-// The config as a file that means the same where it will lie: paths are absolute where relative ones would start at
-// another project root.
-std::string to_yaml_at(Config config, const std::string& path);
-
 // "4GiB", "512 MiB", "2000000": bytes. Error: none of these.
 uint64_t parse_bytes(const std::string& text);
 

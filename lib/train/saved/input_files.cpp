@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "train/config_path.h"
 
 namespace lockstep {
 
@@ -42,18 +43,6 @@ DatasetConfig with_files(const Config& config, const std::vector<std::string>& f
     set.images = path(0), set.labels = path(1);
   }
   return set;
-}
-
-std::vector<std::string*> data_files(Config& config) {
-  std::vector<std::string*> names;
-  const auto add = [&](DatasetConfig& data) {
-    for (std::string* name : {&data.images, &data.labels, &data.file, &data.x, &data.y}) {
-      if (!name->empty()) names.push_back(name);
-    }
-  };
-  add(config.data.train);
-  if (config.data.val) add(*config.data.val);
-  return names;
 }
 
 void find_data_above(Config& config, const std::string& folder) {

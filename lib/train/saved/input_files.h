@@ -16,9 +16,6 @@ std::string kind_of_file(const std::string& name);
 // and targets. Error: another number of files than the format has, or files of two formats.
 DatasetConfig with_files(const Config& config, const std::vector<std::string>& files);
 
-// Every name of a data file in a config, to change it. Empty ones are left out.
-std::vector<std::string*> data_files(Config& config);
-
 // Relative names of data files become absolute where the file lies in `folder` or in the nearest folder above it: a
 // checkpoint doesn't know where its run's config lay. Others stay.
 void find_data_above(Config& config, const std::string& folder);
