@@ -7,7 +7,7 @@ namespace lockstep {
 
 std::vector<std::pair<std::string, std::string>> environment_facts(const Backend& backend,
                                                                    const Communicator& communicator) {
-  const MachineFacts machine = machine_facts();
+  const MachineFacts machine = cpu_facts();
   return {{"program", build_info()},
           {"libraries", backend.libraries()},
           {"device", std::string(backend.name())},

@@ -72,7 +72,7 @@ std::string driver_version(const fs::path& root) {
   return "";
 }
 
-MachineFacts machine_facts() {
+MachineFacts cpu_facts() {
   MachineFacts facts;
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
@@ -81,6 +81,11 @@ MachineFacts machine_facts() {
   facts.isa = name(detect_isa());
   facts.own_cores = std::max(1, count_cpus(allowed_cpus()));
   facts.node_cores = facts.threads = facts.own_cores;
+  return facts;
+}
+
+MachineFacts machine_facts() {
+  MachineFacts facts = cpu_facts();
   facts.shared_memory_free = shared_memory_free();
   facts.memory_limit = control_group_limit();
   facts.locked_memory = limit(RLIMIT_MEMLOCK);

@@ -9,6 +9,7 @@
 
 namespace lockstep {
 
+MachineFacts cpu_facts();      // host, CPU and cores alone, which take no questions to drivers and file systems
 MachineFacts machine_facts();  // without what MPI knows
 MachineFacts machine_facts(const MpiEnvironment& environment);
 // Every rank's, by rank; collective.
