@@ -144,6 +144,7 @@ void Trainer::build_on_parameters() {
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+  prepare_recordings();
 }
 
 // Batches lie where the device can fetch them.
