@@ -196,6 +196,7 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   RunLog& log_;
+  const int exceptions_;        // in flight when this was made
   const std::string resolved_;  // the config as text
   Fault fault_;
 

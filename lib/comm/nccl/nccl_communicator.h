@@ -36,6 +36,7 @@ class NcclCommunicator final : public Communicator {
   void poll_sums() override { check(); }
   void finish_sums() override;
   bool sums_are_queued() const override { return true; }
+  void give_up() noexcept override { nccl_.abort(); }
 
   void all_reduce(std::span<double> values, ReduceOp op) override { host_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { host_.broadcast(bytes, root); }

@@ -126,3 +126,23 @@ TEST_CASE("a rank that stops answering is told of in a recorded step") {
   if (env.rank() == 1) return;
   CHECK(error.find("(step ") != std::string::npos);
 }
+
+TEST_CASE("a loss that is not finite is told of with its own step and rows") {
+  const MpiEnvironment env;
+  const SharedFolder folder(env);
+  const auto told = [&](const char* graph, const char* every) -> std::string {
+    sim::reset({});
+    try {
+      GpuRun(env, kMlp, with(kRun, {"optimizer.lr=1000", "optimizer.weight_decay=1", graph, every}), folder / "run");
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string expected = told("device.cuda_graph=off", "log.every=1");
+  CAPTURE(expected);
+  CHECK(expected.find("the loss is not finite on rank") != std::string::npos);
+  CHECK(std::stoi(expected.substr(expected.find(' ') + 1)) > 5);  // by then steps are recorded
+  CHECK(told("device.cuda_graph=on", "log.every=1") == expected);
+  CHECK(told("device.cuda_graph=on", "log.every=1000") == told("device.cuda_graph=off", "log.every=1000"));
+}
