@@ -1,7 +1,12 @@
 # lockstep_mpi_tests(FILE): an executable of FILE; each of its doctest cases becomes one ctest test per rank count.
-# The file says its rank counts, "// ranks: 1 2 4", and the library it tests, "// links: comm".
+# The file says its rank counts, "// ranks: 1 2 4", and the library it tests, "// links: comm". Another name (NAME) and a
+# variable of the environment (ENVIRONMENT VARIABLE=VALUE) make the same file another test.
 function(lockstep_mpi_tests source)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;ENVIRONMENT" "")
   get_filename_component(name ${source} NAME_WE)
+  if(arg_NAME)
+    set(name ${arg_NAME})
+  endif()
   file(STRINGS ${source} ranks REGEX "^// ranks:" LIMIT_COUNT 1)
   string(REGEX MATCHALL "[0-9]+" ranks "${ranks}")
   file(STRINGS ${source} links REGEX "^// links:" LIMIT_COUNT 1)
@@ -14,7 +19,7 @@ function(lockstep_mpi_tests source)
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/mpi_${name}_tests.cmake)
   string(REPLACE ";" " " rank_list "${ranks}")
   add_custom_command(TARGET mpi_${name} POST_BUILD BYPRODUCTS ${list_file}
-    COMMAND ${CMAKE_COMMAND} -DEXECUTABLE=$<TARGET_FILE:mpi_${name}> -DNAME=${name} "-DRANKS=${rank_list}" -DOUTPUT=${list_file}
+    COMMAND ${CMAKE_COMMAND} -DEXECUTABLE=$<TARGET_FILE:mpi_${name}> -DNAME=${name} "-DRANKS=${rank_list}" "-DENVIRONMENT=${arg_ENVIRONMENT}" -DOUTPUT=${list_file}
             -DMPIEXEC=${MPIEXEC_EXECUTABLE} -P ${PROJECT_SOURCE_DIR}/cmake/ListMpiTests.cmake VERBATIM)
   # The list exists once the executable is built; until then one test that cannot be run stands for all of them.
   set(include_file ${CMAKE_CURRENT_BINARY_DIR}/mpi_${name}_include.cmake)

@@ -101,6 +101,7 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch, bool recorded) {
   }
   statistics_->leave(piece, samples);
   if (recorded) return true;  // the last micro-step did the rest
+  send_losses();  // of a window that ends without samples; behind the sums they would wait for other ranks
   if (!accumulate) backend_.memory().zero(network_->store().gradients());
   synchronizer_->finish();
   clock_.lap(StepPhase::communication);
@@ -118,7 +119,6 @@ void Trainer::send_losses() {
 // Of the window. Only here does the host wait for the device, and only for the last forward pass: what follows it has
 // been asked for already.
 void Trainer::take_losses(LossSums& window) {
-  send_losses();
   for (Bound& entry : bound_) {
     if (!std::exchange(entry.used, false)) continue;
     entry.sent = false;

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/factory.h"
+#include "support/rank_device.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
+using test::RankDevice;
 
 namespace {
 
@@ -48,7 +49,7 @@ std::vector<double> expected(const Case& c, int64_t ranks, bool average_ranks) {
   return gradients;
 }
 
-std::vector<double> trained(const Case& c, Communicator& comm, const std::string& average, bool overlap = true,
+std::vector<double> trained(const Case& c, RankDevice& device, const std::string& average, bool overlap = true,
                             const std::string& reduction = "mean") {
   const Config config =
       parse_config(fmt::format("model: {{layers: [{{linear: {{out: 1, bias: false}}}}]}}\n"
@@ -59,9 +60,8 @@ std::vector<double> trained(const Case& c, Communicator& comm, const std::string
                                "distributed: {{average: {}, overlap: {}}}\n",
                                c.y.size(), fmt::join(c.y, ", "), c.batch, c.accumulate, reduction, average, overlap),
                    "averages.yaml", {});
-  const auto backend = make_cpu_backend({.threads = 1});
   RunLog log("", false);
-  Trainer trainer(config, *backend, comm, log);
+  Trainer trainer(config, device.backend(), device.comm(), log);
   const float zero = 0;
   trainer.network().store().set_canonical(0, {&zero, 1});
   trainer.begin_epoch(0);
@@ -75,9 +75,9 @@ std::vector<double> trained(const Case& c, Communicator& comm, const std::string
 
 void check_case(const Case& c, const std::vector<double>& samples_at_two, const std::vector<double>& ranks_at_two) {
   const MpiEnvironment env;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
+  RankDevice device(env, "auto");
   for (const bool average_ranks : {false, true}) {
-    const auto gradients = trained(c, *comm, average_ranks ? "ranks" : "samples");
+    const auto gradients = trained(c, device, average_ranks ? "ranks" : "samples");
     const auto wanted = expected(c, env.size(), average_ranks);
     REQUIRE(gradients.size() == wanted.size());
     for (size_t k = 0; k < wanted.size(); ++k) CHECK(gradients[k] == doctest::Approx(wanted[k]).epsilon(1e-6));
@@ -106,17 +106,17 @@ TEST_CASE("a sample on one rank alone has its whole gradient") {
   const MpiEnvironment env;
   Case c{std::vector<double>(static_cast<size_t>(env.size()) + 1, 1), 1, 1};
   c.y.back() = 5;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
-  CHECK(trained(c, *comm, "samples").back() == -5);
-  CHECK(trained(c, *comm, "ranks").back() == doctest::Approx(-5.0 / env.size()).epsilon(1e-6));  // as DDP with join
+  RankDevice device(env, "auto");
+  CHECK(trained(c, device, "samples").back() == -5);
+  CHECK(trained(c, device, "ranks").back() == doctest::Approx(-5.0 / env.size()).epsilon(1e-6));  // as DDP with join
 }
 
 TEST_CASE("a window of one micro-step of two rows equals a plain step on them") {
   check_case({{0, 0, 0, 0, 0, 0, 0, 0, 3, 5}, 2, 4}, {-0.8}, {-8.0 / 6});
   const MpiEnvironment env;
   if (env.size() > 1) return;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
-  const auto gradients = trained({{0, 0, 0, 0, 0, 0, 0, 0, 3, 5}, 2, 4}, *comm, "samples");
+  RankDevice device(env, "auto");
+  const auto gradients = trained({{0, 0, 0, 0, 0, 0, 0, 0, 3, 5}, 2, 4}, device, "samples");
   REQUIRE(gradients.size() == 2);
   CHECK(gradients[1] == -4);  // and not a quarter of it
 }
@@ -128,10 +128,10 @@ TEST_CASE("a rank without rows in the last micro-step gives what it had before")
 
 TEST_CASE("a sum of losses is not divided by anything") {
   const MpiEnvironment env;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
+  RankDevice device(env, "auto");
   const Case c{{1, 2, 3, 4, 5, 6, 7}, 2, 2};
   const auto means = expected(c, env.size(), false);
-  const auto sums = trained(c, *comm, "samples", true, "sum");
+  const auto sums = trained(c, device, "samples", true, "sum");
   REQUIRE(sums.size() == means.size());
   const int64_t window = 4 * env.size();
   for (size_t k = 0; k < sums.size(); ++k) {
@@ -143,7 +143,7 @@ TEST_CASE("a sum of losses is not divided by anything") {
 TEST_CASE("class weights: both averages are those of the weighted loss") {
   // Two classes with equal logits: the gradient of a sample's logit 0 is w[y] (0.5 - (y == 0)) times x = 1.
   const MpiEnvironment env;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
+  RankDevice device(env, "auto");
   const std::vector<int> y{0, 1, 1, 1, 0, 0, 1};
   const double weights[] = {1, 3};
   for (const char* average : {"samples", "ranks"}) {
@@ -156,9 +156,8 @@ TEST_CASE("class weights: both averages are those of the weighted loss") {
                     "distributed: {{average: {}}}\n",
                     fmt::join(y, ", "), average),
         "averages.yaml", {});
-    const auto backend = make_cpu_backend({.threads = 1});
     RunLog log("", false);
-    Trainer trainer(config, *backend, *comm, log);
+    Trainer trainer(config, device.backend(), device.comm(), log);
     const float zeros[2] = {0, 0};
     trainer.network().store().set_canonical(0, zeros);
     trainer.begin_epoch(0);

@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4
 // links: train
 // Any split of a global batch over ranks and micro-steps is the same training: the oracle is one rank with the same
-// global batch, in this very process, compared after every step.
+// global batch, on the CPU in this very process, compared after every step. Run on the CPU and on simulated GPUs.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,11 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/factory.h"
 #include "comm/serial_communicator.h"
+#include "support/rank_device.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
+using test::RankDevice;
 
 namespace {
 
@@ -68,11 +69,10 @@ class SharedFile {
 // A trainer whose steps the test takes one by one.
 struct Replica {
   Config config;
-  std::unique_ptr<Backend> backend = make_cpu_backend({.threads = 1});
   RunLog log{"", false};
   std::unique_ptr<Trainer> trainer;
 
-  Replica(Communicator& comm, const std::string& file, const std::vector<std::string>& overrides) {
+  Replica(Backend& backend, Communicator& comm, const std::string& file, const std::vector<std::string>& overrides) {
     config = parse_config(
         "model: {layers: [{linear: 8}, relu, {linear: 6}, tanh, {linear: 3}]}\n"
         "data: {train: {kind: csv, file: " +
@@ -82,7 +82,7 @@ struct Replica {
             "train: {epochs: 2}\n"
             "optimizer: {kind: sgd, lr: 0.2, momentum: 0.9}\n",
         "parity.yaml", overrides);
-    trainer = std::make_unique<Trainer>(config, *backend, comm, log);
+    trainer = std::make_unique<Trainer>(config, backend, comm, log);
   }
   ParameterStore& store() { return trainer->network().store(); }
   int64_t steps() const { return trainer->plan().epoch().steps(); }
@@ -98,7 +98,9 @@ double difference(ParameterStore& a, ParameterStore& b) {
 }
 
 bool same_bits(ParameterStore& a, ParameterStore& b) {
-  return std::memcmp(a.values().data(), b.values().data(), a.values().size_bytes()) == 0;
+  std::vector<float> of_a, of_b;
+  const auto x = a.memory().readable(a.values(), of_a), y = b.memory().readable(b.values(), of_b);
+  return std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
 }
 
 std::vector<std::string> split(int64_t batch, int64_t accumulate, const std::string& uneven) {
@@ -133,14 +135,16 @@ void for_each_split(int ranks, const Check& check) {
 TEST_CASE("every split has the weights of one rank after every step") {
   const MpiEnvironment env;
   for (const char* kind : {"auto", "mpi"}) {
-    const auto comm = make_communicator(kind, env, 60, nullptr);
+    RankDevice device(env, kind);
+    Communicator* comm = &device.comm();
+    const auto cpu = make_cpu_backend({.threads = 1});
     SerialCommunicator alone;
     double worst = 0;
     for_each_split(env.size(), [&](int64_t samples, const std::string& uneven, int64_t accumulate) {
       const SharedFile file(*comm, dealt(samples, samples, "exact"));
       const SharedFile list(*comm, dealt(samples, env.size(), uneven));
-      Replica replica(*comm, file.str(), split(kBatch, accumulate, uneven));
-      Replica oracle(alone, list.str(), split(kBatch * accumulate * env.size(), 1, "exact"));
+      Replica replica(device.backend(), *comm, file.str(), split(kBatch, accumulate, uneven));
+      Replica oracle(*cpu, alone, list.str(), split(kBatch * accumulate * env.size(), 1, "exact"));
       REQUIRE(replica.steps() == oracle.steps());
       for (int64_t epoch = 0; epoch < 2; ++epoch) {
         replica.trainer->begin_epoch(epoch);
@@ -159,18 +163,19 @@ TEST_CASE("every split has the weights of one rank after every step") {
 
 TEST_CASE("overlap and the size of buckets change no bit and each bucket is reduced once a step") {
   const MpiEnvironment env;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
+  RankDevice device(env, "auto");
+  Communicator* comm = &device.comm();
   for_each_split(env.size(), [&](int64_t samples, const std::string& uneven, int64_t accumulate) {
     const SharedFile file(*comm, dealt(samples, samples, "exact"));
     const auto base = split(kBatch, accumulate, uneven);
-    Replica whole(*comm, file.str(), with(base, {"distributed.overlap=false"}));
-    Replica tiny(*comm, file.str(),
+    Replica whole(device.backend(), *comm, file.str(), with(base, {"distributed.overlap=false"}));
+    Replica tiny(device.backend(), *comm, file.str(),
                  with(base, {"distributed.overlap=false", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0"}));
     Replica overlapped(
-        *comm, file.str(),
+        device.backend(), *comm, file.str(),
         with(base, {"distributed.overlap=true", "distributed.bucket_mb=0", "distributed.first_bucket_mb=0"}));
     Replica some(
-        *comm, file.str(),
+        device.backend(), *comm, file.str(),
         with(base, {"distributed.overlap=true", "distributed.bucket_mb=0.0002", "distributed.first_bucket_mb=0.0001"}));
     CHECK(whole.trainer->synchronizer().buckets() == 1);
     CHECK(tiny.trainer->synchronizer().buckets() == 6);

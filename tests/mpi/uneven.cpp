@@ -9,8 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "comm/factory.h"
-#include "comm/mpi_env.h"
+#include "support/rank_device.h"
 #include "support/uneven_training.h"
 
 using namespace lockstep;
@@ -40,11 +39,11 @@ class SharedDirectory {
 };
 
 template <class G>
-void check(const G& g, const std::string& yaml, Communicator& comm, double& worst, int& trained) {
+void check(const G& g, const std::string& yaml, RankDevice& device, double& worst, int& trained) {
   CAPTURE(g.text());
   std::string error;
   try {
-    trained += train_and_compare(g, yaml, comm, worst) ? 1 : 0;
+    trained += train_and_compare(g, yaml, device.backend(), device.comm(), worst) ? 1 : 0;
   } catch (const Error& thrown) {
     error = thrown.what();
   }
@@ -56,7 +55,8 @@ void check(const G& g, const std::string& yaml, Communicator& comm, double& wors
 TEST_CASE("random geometries have the weights of plain loops after every step") {
   const MpiEnvironment env;
   for (const char* kind : {"auto", "mpi"}) {
-    const auto comm = make_communicator(kind, env, 60, nullptr);
+    RankDevice device(env, kind);
+    Communicator* comm = &device.comm();
     std::mt19937 engine(4);
     double worst = 0;
     int trained = 0;
@@ -65,7 +65,7 @@ TEST_CASE("random geometries have the weights of plain loops after every step") 
       if (round == 0) g = {.samples = 1, .ranks = env.size(), .batch = 3, .accumulate = 2};
       if (round == 1) g = {.samples = env.size() + 1, .ranks = env.size(), .batch = 1};
       if (round == 2) g = {.samples = 1, .ranks = env.size(), .batch = 2, .uneven = "pad"};
-      check(g, g.yaml(), *comm, worst, trained);
+      check(g, g.yaml(), device, worst, trained);
     }
     MESSAGE(comm->name() << " with " << env.size() << " ranks: " << trained << " of 25 trained, weights within "
                          << worst);
@@ -76,7 +76,8 @@ TEST_CASE("random geometries have the weights of plain loops after every step") 
 TEST_CASE("random sizes of own data have the weights of plain loops after every step") {
   const MpiEnvironment env;
   for (const char* kind : {"auto", "mpi"}) {
-    const auto comm = make_communicator(kind, env, 60, nullptr);
+    RankDevice device(env, kind);
+    Communicator* comm = &device.comm();
     const SharedDirectory directory(*comm);
     std::mt19937 engine(5);
     double worst = 0;
@@ -85,7 +86,7 @@ TEST_CASE("random sizes of own data have the weights of plain loops after every 
       const OwnGeometry g = random_own(engine, env.size());
       std::ofstream(directory.path() / fmt::format("part-{}.csv", env.rank())) << g.table(env.rank());
       comm->barrier();
-      check(g, g.yaml((directory.path() / "part-{rank}.csv").string()), *comm, worst, trained);
+      check(g, g.yaml((directory.path() / "part-{rank}.csv").string()), device, worst, trained);
     }
     MESSAGE(comm->name() << " with " << env.size() << " ranks: " << trained << " of 15 trained, weights within "
                          << worst);
@@ -97,7 +98,8 @@ TEST_CASE("random sizes of own data have the weights of plain loops after every 
 TEST_CASE("join gives the weights of PyTorch's join") {
   const MpiEnvironment env;
   if (env.size() != 2) return;
-  const auto comm = make_communicator("auto", env, 60, nullptr);
+  RankDevice device(env, "auto");
+  Communicator* comm = &device.comm();
   const SharedDirectory directory(*comm);
   std::ofstream(directory.path() / fmt::format("part-{}.csv", env.rank()))
       << (env.rank() == 0 ? "1,1\n1,2\n1,3\n1,4\n1,5\n" : "1,10\n1,20\n1,30\n");
@@ -115,9 +117,8 @@ TEST_CASE("join gives the weights of PyTorch's join") {
     OwnGeometry g{.sizes = {5, 3}, .batch = c.batch};
     const Config config = parse_config(g.yaml((directory.path() / "part-{rank}.csv").string()), "join.yaml",
                                        {"sampler.shuffle=false", "distributed.average=" + c.average});
-    const auto backend = make_cpu_backend({.threads = 1});
     RunLog log("", false);
-    Trainer trainer(config, *backend, *comm, log);
+    Trainer trainer(config, device.backend(), *comm, log);
     const float start = 0.25f;
     trainer.network().store().set_canonical(0, {&start, 1});
     trainer.begin_epoch(0);

@@ -1,4 +1,4 @@
-// Trains a geometry of support/uneven.h with the real trainer on this communicator and compares every step.
+// Trains a geometry of support/uneven.h with the real trainer and compares every step.
 #pragma once
 
 #include <cmath>
@@ -15,14 +15,14 @@ namespace lockstep::test {
 // Throws Error, naming the first step that is wrong; `worst` gets the largest relative distance of a weight. True if
 // there was something to train.
 template <class Geometry>
-bool train_and_compare(const Geometry& geometry, const std::string& yaml, Communicator& comm, double& worst) {
+bool train_and_compare(const Geometry& geometry, const std::string& yaml, Backend& backend, Communicator& comm,
+                       double& worst) {
   const Config config = parse_config(yaml, "uneven.yaml", {});
-  const auto backend = make_cpu_backend({.threads = 1});
   RunLog log("", false);
   std::unique_ptr<Trainer> trainer;
   const bool nothing = geometry.deal(0).empty();
   try {
-    trainer = std::make_unique<Trainer>(config, *backend, comm, log);
+    trainer = std::make_unique<Trainer>(config, backend, comm, log);
   } catch (const Error& error) {
     if (nothing && std::string(error.what()).starts_with("every loader is empty")) return false;
     throw;

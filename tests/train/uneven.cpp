@@ -61,7 +61,7 @@ void check_training(const G& g, const std::string& yaml, int ranks, double& wors
   std::vector<int> ran(static_cast<size_t>(ranks), 0);
   const auto errors = run_ranks(ranks, [&](Communicator& comm) {
     const auto at = static_cast<size_t>(comm.rank());
-    ran[at] = train_and_compare(g, yaml, comm, distance[at]) ? 1 : 0;
+    ran[at] = train_and_compare(g, yaml, *make_cpu_backend({.threads = 1}), comm, distance[at]) ? 1 : 0;
   });
   for (const std::string& error : errors) CHECK(error == "");
   worst = std::max(worst, std::ranges::max(distance));
@@ -116,13 +116,15 @@ TEST_CASE("own data that runs out early is refused where errors are asked for") 
       "join "
       "goes on with the other ranks, stop ends the epoch there for all)";
   double worst = 0;
-  for (const std::string& error :
-       run_ranks(3, [&](Communicator& comm) { train_and_compare(g, g.yaml(files.pattern()), comm, worst); }))
+  for (const std::string& error : run_ranks(3, [&](Communicator& comm) {
+         train_and_compare(g, g.yaml(files.pattern()), *make_cpu_backend({.threads = 1}), comm, worst);
+       }))
     CHECK(error == refusal);
   g.sizes = {9, 10, 9};  // unequal, but with five micro-steps each
   files.write(g);
-  for (const std::string& error :
-       run_ranks(3, [&](Communicator& comm) { train_and_compare(g, g.yaml(files.pattern()), comm, worst); }))
+  for (const std::string& error : run_ranks(3, [&](Communicator& comm) {
+         train_and_compare(g, g.yaml(files.pattern()), *make_cpu_backend({.threads = 1}), comm, worst);
+       }))
     CHECK(error == "");
 }
 
