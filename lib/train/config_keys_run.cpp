@@ -198,7 +198,12 @@ const Schema& device_schema() {
              .also({"cudnn_benchmark", "benchmark"}),
          key("convolution_workspace_mb", &S::convolution_workspace_mb, between(0, 1 << 20),
              "On a GPU: MiB of scratch that a pass of a convolution may want; algorithms that want more are left out.")
-             .also({"cudnn_workspace_mb", "workspace_mb"})});
+             .also({"cudnn_workspace_mb", "workspace_mb"}),
+         key("data", &S::data, one_of({"auto", "on", "off"}),
+             "On a GPU: on: it keeps the training set, as stored, and puts batches together and augments them itself; "
+             "auto: where that takes at most a quarter of its free memory; off: every batch is copied. Same bits.")
+             .also({"keep_data", "cache_data", "data_on_gpu"}),
+         key("data_mb", &S::data_mb, between(1, 1 << 24), "On a GPU: MiB that a training set kept there may take.")});
     made.scalar_key = "kind";
     return made;
   }();

@@ -20,6 +20,7 @@ class Context {
   const Stream& compute() const { return compute_; }
   const Stream& copies() const { return copies_; }
 
+  size_t free_bytes() const;  // of the device's memory, to all who use it
   // Zeroed device memory, freed before the context goes. Not for use during a step.
   Buffer allocate(size_t bytes) const;
   // Zeroed host memory that copies may read and write while the host goes on.

@@ -72,7 +72,7 @@ namespace lockstep::sim {
 void reset(const Options& options) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
   Scheduler::instance().reset(options.seed);
-  DeviceMemory::instance().reset();
+  DeviceMemory::instance().reset(options.memory);
   pinned().clear();
   forget_calls();
   gpus = options.gpus;
@@ -121,7 +121,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
   std::memset(properties->uuid.bytes, seen[static_cast<size_t>(index)] + 1, sizeof(properties->uuid.bytes));
   gethostname(properties->uuid.bytes + 8, 8);  // another node's GPUs are others
   properties->major = 9, properties->minor = 0;
-  properties->totalGlobalMem = size_t{8} << 30;
+  properties->totalGlobalMem = DeviceMemory::instance().all_bytes();
   return cudaSuccess;
 }
 
@@ -264,6 +264,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     return wrong(function, to_device ? "the target is no device memory" : "the host memory is not pinned");
   if (from_device ? !DeviceMemory::instance().holds(from, bytes) : !is_pinned(from, bytes))
     return wrong(function, from_device ? "the source is no device memory" : "the host memory is not pinned");
+  if (kind == cudaMemcpyHostToDevice) DeviceMemory::instance().count_in(bytes);
   Scheduler::instance().enqueue(stream_of(stream), "copy", [=] {
     std::memmove(to, from, bytes);
     return true;
