@@ -19,7 +19,8 @@ class Feed {
   };
 
   virtual ~Feed() = default;
-  // Host memory that upload() and gather() may be given. It may be used until it is freed, which must be before the feed is.
+  // Host memory that upload() and gather() may be given. It may be used until it is freed, which must be before the
+  // feed is.
   virtual Buffer allocate(size_t bytes) = 0;
   // What is in the host memory now, for plans that run from here to the next upload. The host memory stays as it is
   // until release().

@@ -59,9 +59,8 @@ BatchLoader::BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefe
 void BatchLoader::allocate_samples(Slot& slot, const Allocate& allocate) const {
   const bool labels = dataset_.target_kind() == TargetKind::labels;
   slot.x = allocate(static_cast<size_t>(batch_bytes(dataset_, max_rows_, Deliver::samples)));
-  slot.targets =
-      allocate(static_cast<size_t>(max_rows_) *
-               (labels ? sizeof(int64_t) : sizeof(float) * static_cast<size_t>(dataset_.target_width())));
+  slot.targets = allocate(static_cast<size_t>(max_rows_) *
+                          (labels ? sizeof(int64_t) : sizeof(float) * static_cast<size_t>(dataset_.target_width())));
   slot.batch.x = slot.x.as<float>().data();
   slot.batch.labels = labels ? slot.targets.as<int64_t>().data() : nullptr;
   slot.batch.targets = labels ? nullptr : slot.targets.as<float>().data();

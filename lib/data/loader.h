@@ -53,8 +53,8 @@ class BatchLoader {
 
  private:
   struct Slot {
-    Buffer x, targets;         // of samples
-    Buffer picked;             // of rows
+    Buffer x, targets;          // of samples
+    Buffer picked;              // of rows
     std::vector<int64_t> rows;  // capacity max_rows
     Batch batch;
   };

@@ -28,9 +28,9 @@ std::string obstacle(const DeviceConfig& config, std::span<const KeepFacts> rank
     return fmt::format("it takes {} as stored, more than device.data_mb: {}", bytes_text(mine.bytes), *config.data_mb);
   const auto sharers = static_cast<uint64_t>(std::ranges::count(ranks, mine.device, &KeepFacts::device));
   if (mine.bytes <= mine.free / part / sharers) return "";
-  std::string text = fmt::format("it takes {} as stored, more than {}the {} that are free on the GPU",
-                                 bytes_text(mine.bytes), part > 1 ? fmt::format("1/{} of ", part) : "",
-                                 bytes_text(mine.free));
+  std::string text =
+      fmt::format("it takes {} as stored, more than {}the {} that are free on the GPU", bytes_text(mine.bytes),
+                  part > 1 ? fmt::format("1/{} of ", part) : "", bytes_text(mine.free));
   if (ranks.size() > 1) text += fmt::format(" of rank {}", rank);
   if (sharers > 1) text += fmt::format(", which {} ranks share", sharers);
   return text;

@@ -198,7 +198,7 @@ class Trainer {
   std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<BatchLoader> loader_;
-  std::string data_place_;  // of the training set, for the log; empty on a CPU
+  std::string data_place_;       // of the training set, for the log; empty on a CPU
   int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<LossScaling> loss_scaling_;

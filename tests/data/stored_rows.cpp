@@ -54,13 +54,9 @@ TEST_CASE("stored rows of a part are those of the part") {
   DatasetSettings part = images(dir);
   part.first = 2, part.count = 3;
   compare(*make_dataset(part, 0));
-  compare(*make_dataset({.kind = "synthetic",
-                         .name = "normal_regression",
-                         .samples = 9,
-                         .shape = {3},
-                         .first = 4,
-                         .target_width = 4},
-                        0));
+  compare(*make_dataset(
+      {.kind = "synthetic", .name = "normal_regression", .samples = 9, .shape = {3}, .first = 4, .target_width = 4},
+      0));
 }
 
 TEST_CASE("stored rows: images that are decoded when they are read lie nowhere") {

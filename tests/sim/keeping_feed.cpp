@@ -2,17 +2,12 @@
 // not refused, and the mistakes that the simulated GPU finds out.
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <optional>
-#include <random>
-
 #include "backend/cuda/cuda_backend.h"
 #include "backend/factory.h"
 #include "core/error.h"
-#include "data/augmentation.h"
 #include "data/factory.h"
 #include "data/files.h"
-#include "data/rows.h"
+#include "gpu/kept_batches.h"
 #include "sim/runtime/control.h"
 #include "sim/runtime/kernel.h"
 
@@ -21,83 +16,20 @@ using test::error_of;
 
 namespace {
 
-constexpr int64_t kMost = 7;  // rows of a batch
-
-// What the host and the GPU make of the same rows, as bytes: samples, then targets.
-struct Pair {
-  std::vector<std::byte> host, gpu;
-};
-
-void append(std::vector<std::byte>& to, const void* from, size_t bytes) {
-  const auto* first = static_cast<const std::byte*>(from);
-  to.insert(to.end(), first, first + bytes);
-}
-
-void append_from(std::vector<std::byte>& to, const Memory& memory, const void* from, size_t bytes) {
-  std::vector<std::byte> there(bytes);
-  memory.download(there.data(), from, bytes);
-  append(to, there.data(), bytes);
-}
-
-// Twenty batches of 1 to kMost rows drawn with replacement, over four epochs.
-Pair batches(const Dataset& dataset, const AugmentationSettings& augment, uint64_t seed) {
-  sim::reset({.seed = seed});
-  CudaBackend gpu({.index = 0});
-  std::optional<Augmentation> augmentation;
-  if (augment.any()) augmentation.emplace(augment, dataset.sample_shape());
-  const StoredRows stored = dataset.stored().value();
-  const auto feed = gpu.make_keeping_feed(stored, augmentation ? augmentation->format() : ImageFormat{}, kMost);
-  const Buffer memory = feed->allocate(kMost * sizeof(PickedRow));
-  const std::span<PickedRow> picked = memory.as<PickedRow>();
-  std::mt19937 random(static_cast<uint32_t>(seed));
-  Pair pair;
-  for (int batch = 0; batch < 20; ++batch) {
-    if (augmentation) augmentation->set_epoch(batch / 5);
-    std::vector<int64_t> rows(1 + random() % kMost);
-    for (int64_t& row : rows) row = static_cast<int64_t>(random() % static_cast<uint64_t>(dataset.size()));
-    const auto count = static_cast<int64_t>(rows.size());
-
-    test::Rows expected = test::read_rows(dataset, rows);
-    if (augmentation) augmentation->apply({.x = expected.x.data(), .count = count, .rows = rows});
-    append(pair.host, expected.x.data(), expected.x.size() * sizeof(float));
-    append(pair.host, expected.labels.data(), expected.labels.size() * sizeof(int64_t));
-    append(pair.host, expected.targets.data(), expected.targets.size() * sizeof(float));
-
-    feed->release();
-    for (size_t i = 0; i < rows.size(); ++i) picked[i] = {.row = rows[i], .draw = {}};
-    if (augmentation) augmentation->apply({.picked = picked.data(), .count = count, .rows = rows});
-    const Feed::Batch fed = feed->gather(picked.first(rows.size()));
-    append_from(pair.gpu, gpu.memory(), fed.x, expected.x.size() * sizeof(float));
-    append_from(pair.gpu, gpu.memory(), fed.targets, rows.size() * stored.target_bytes());
-  }
-  CHECK(sim::last_misuse() == "");
-  return pair;
-}
-
 void compare(const Dataset& dataset, const AugmentationSettings& augment = {}) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const Pair pair = batches(dataset, augment, seed);
-    REQUIRE(pair.host.size() == pair.gpu.size());
-    const bool same = std::memcmp(pair.host.data(), pair.gpu.data(), pair.host.size()) == 0;
-    CHECK(same);
+    sim::reset({.seed = seed});
+    CudaBackend gpu({.index = 0});
+    CHECK(test::same_batches(gpu, dataset, augment, static_cast<uint32_t>(seed)));
+    CHECK(sim::last_misuse() == "");
   }
 }
-
-DatasetSettings images(const test::TempDir& dir) {
-  return {.kind = "idx",
-          .images = dir.write("images", test::idx({13, 3, 5, 4}, test::ramp(780))),
-          .labels = dir.write("labels", test::idx({13}, test::ramp(13))),
-          .mean = 0.4914,
-          .std = 0.2023};
-}
-
-constexpr AugmentationSettings kCrops{.crop_padding = 2, .flip = 0.5, .fill = -2.4F, .seed = 9};
 
 }  // namespace
 
 TEST_CASE("a GPU that keeps bytes makes the host's batches of them") {
   const test::TempDir dir;
-  DatasetSettings settings = images(dir);
+  DatasetSettings settings = test::byte_images(dir);
   compare(*make_dataset(settings, 0));
   settings.targets = WantedTargets::values;  // labels as numbers
   settings.first = 4, settings.count = 8;
@@ -106,12 +38,12 @@ TEST_CASE("a GPU that keeps bytes makes the host's batches of them") {
 
 TEST_CASE("a GPU that keeps images draws them as the host does") {
   const test::TempDir dir;
-  const auto bytes = make_dataset(images(dir), 0);
-  compare(*bytes, kCrops);
+  const auto bytes = make_dataset(test::byte_images(dir), 0);
+  compare(*bytes, test::kCrops);
   compare(*bytes, {.flip = 1});
   compare(*bytes, {.crop_padding = 3, .fill = 1, .seed = 2, .owner = 1});
   DatasetSettings floats{.kind = "synthetic", .name = "random", .samples = 11, .classes = 3, .shape = {2, 6, 5}};
-  compare(*make_dataset(floats, 0), kCrops);
+  compare(*make_dataset(floats, 0), test::kCrops);
 }
 
 TEST_CASE("a GPU that keeps numbers makes the host's batches of them") {
@@ -121,14 +53,8 @@ TEST_CASE("a GPU that keeps numbers makes the host's batches of them") {
   compare(*make_dataset({.kind = "csv", .file = dir.write("t.csv", csv), .mean = 2, .std = 3}, 0));
   compare(*make_dataset(
       {.kind = "synthetic", .name = "normal_regression", .samples = 19, .shape = {300}, .target_width = 5}, 0));
-  compare(*make_dataset({.kind = "synthetic",
-                         .name = "random",
-                         .samples = 19,
-                         .classes = 4,
-                         .shape = {1},
-                         .first = 3,
-                         .count = 9},
-                        0));
+  compare(*make_dataset(
+      {.kind = "synthetic", .name = "random", .samples = 19, .classes = 4, .shape = {1}, .first = 3, .count = 9}, 0));
 }
 
 TEST_CASE("a GPU refuses rows that it does not keep") {
@@ -234,8 +160,8 @@ TEST_CASE("the loader has its rows back while the GPU still computes with earlie
 TEST_CASE("making a batch allocates nothing and copies only its rows") {
   sim::reset({});
   CudaBackend gpu({.index = 0});
-  const auto dataset = make_dataset(
-      {.kind = "synthetic", .name = "random", .samples = 50, .classes = 2, .shape = {1000}}, 0);
+  const auto dataset =
+      make_dataset({.kind = "synthetic", .name = "random", .samples = 50, .classes = 2, .shape = {1000}}, 0);
   const auto feed = gpu.make_keeping_feed(*dataset->stored(), {}, 8);
   const Buffer memory = feed->allocate(8 * sizeof(PickedRow));
   auto before = sim::calls();

@@ -34,7 +34,8 @@ std::string refused(const DeviceConfig& config, const std::vector<KeepFacts>& fa
 TEST_CASE("a training set is kept where it takes a quarter of the free memory at most") {
   const KeepDecision kept = decide_keep(device("auto"), ranks({{"a", 8 * kGiB, 2 * kGiB}}));
   CHECK(kept.keep);
-  CHECK(kept.text == "training set: kept on the GPU, 2.00 GiB as stored, of 8.00 GiB that are free (device.data: auto)");
+  CHECK(kept.text ==
+        "training set: kept on the GPU, 2.00 GiB as stored, of 8.00 GiB that are free (device.data: auto)");
   const KeepDecision copied = decide_keep(device("auto"), ranks({{"a", 8 * kGiB, 2 * kGiB + 1}}));
   CHECK_FALSE(copied.keep);
   CHECK(copied.text ==

@@ -52,8 +52,7 @@ Feed::Batch KeepingFeed::gather(std::span<const PickedRow> rows) {
   if (rows.size_bytes() > picked_.bytes())
     throw_error("a batch of {} rows: expected at most {}", rows.size(), picked_.bytes() / sizeof(PickedRow));
   for (const PickedRow& row : rows)
-    if (row.row < 0 || row.row >= kept_.count)
-      throw_error("row {} of a data set of {} samples", row.row, kept_.count);
+    if (row.row < 0 || row.row >= kept_.count) throw_error("row {} of a data set of {} samples", row.row, kept_.count);
   const Place& place = next_place();
   context_.to_device(context_.copies(), picked_.data(), rows.data(), rows.size_bytes());
   context_.copies().record(picked_read_);

@@ -204,12 +204,12 @@ TEST_CASE("a training set that can't be kept is refused where it must be") {
   CHECK(refusal(env, folder, {"device.kind=cpu", "device.data=on"}) ==
         "device.data on: the run is on a CPU, which reads the training set where it is: write device.data: auto, or "
         "device.kind: cuda");
-  const Overrides large = {"device.kind=cuda", "device.data=on", "data.train.samples=40000",
-                           "data.train.shape=[100]"};
+  const Overrides large = {"device.kind=cuda", "device.data=on", "data.train.samples=40000", "data.train.shape=[100]"};
   sim::reset({.memory = size_t{10} << 20});
   const std::string full = refusal(env, folder, large);
-  CHECK(full.starts_with("device.data on: the training set can't be kept on the GPU: it takes 15.6 MiB as stored, more "
-                         "than the "));
+  CHECK(
+      full.starts_with("device.data on: the training set can't be kept on the GPU: it takes 15.6 MiB as stored, more "
+                       "than the "));
   CHECK(full.ends_with(": write device.data: auto or off"));
   // On the last rank somebody takes the memory between the question and the allocation.
   sim::reset({});

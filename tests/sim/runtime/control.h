@@ -12,8 +12,8 @@
 namespace lockstep::sim {
 
 struct Options {
-  uint64_t seed = 1;  // of the order in which streams run
-  int gpus = 8;       // of the node, before CUDA_VISIBLE_DEVICES; 0: no driver
+  uint64_t seed = 1;                // of the order in which streams run
+  int gpus = 8;                     // of the node, before CUDA_VISIBLE_DEVICES; 0: no driver
   size_t memory = size_t{8} << 30;  // bytes of one
 };
 // A machine without memory, streams or past calls. Nothing of the last one may be in use.
