@@ -14,7 +14,9 @@
 #include "backend/memory.h"
 #include "backend/optimizer_ops.h"
 #include "backend/plans.h"
+#include "backend/recorder.h"
 #include "backend/specs.h"
+#include "backend/stopwatch.h"
 #include "core/buffer.h"
 #include "core/stored_rows.h"
 
@@ -54,6 +56,8 @@ class Backend {
   virtual std::optional<DeviceMemory> device_memory() const { return std::nullopt; }  // none: a CPU
   virtual void synchronize() {}                     // returns when all is done that was asked for
   virtual cuda::Context* gpu() { return nullptr; }  // what it computes on; null: no GPU
+  virtual std::unique_ptr<Stopwatch> make_stopwatch() { return std::make_unique<HostStopwatch>(); }
+  virtual Recorder* recorder() { return nullptr; }  // null: nothing would be gained
 
   // How layers whose activations have this type are computed here, for the start of a run.
   virtual Arithmetic arithmetic(DType type) const = 0;

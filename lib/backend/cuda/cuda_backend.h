@@ -6,6 +6,8 @@
 #include "backend/cuda/blas_lt.h"
 #include "backend/cuda/context.h"
 #include "backend/cuda/cuda_memory.h"
+#include "backend/cuda/cuda_recorder.h"
+#include "backend/cuda/cuda_stopwatch.h"
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/optimizer_ops.h"
 #include "backend/gpu.h"
@@ -23,6 +25,8 @@ class CudaBackend final : public Backend {
   std::optional<DeviceMemory> device_memory() const override;
   void synchronize() override { context_.synchronize(context_.compute()); }
   cuda::Context* gpu() override { return &context_; }
+  std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CudaStopwatch>(context_); }
+  Recorder* recorder() override { return &recorder_; }
 
   Arithmetic arithmetic(DType type) const override;
 
@@ -54,6 +58,7 @@ class CudaBackend final : public Backend {
   cuda::Dnn dnn_;
   CudaMemory memory_;
   CudaOptimizerOps optimizer_ops_;
+  CudaRecorder recorder_;
 };
 
 }  // namespace lockstep
