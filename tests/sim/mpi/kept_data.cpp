@@ -146,9 +146,9 @@ TEST_CASE("a kept training set gives the same bits under every order of the stre
 TEST_CASE("a deleted event wait in a training with a kept training set is caught") {
   const MpiEnvironment env;
   const SharedFolder folder(env);
-  const Overrides all =
-      with(image_files(env, folder), {"device.kind=cuda", "device.data=on", "train.accumulate=6", "train.batch_size=1",
-                                      "train.max_steps=1", "distributed.timeout=5"});
+  const Overrides all = with(image_files(env, folder),
+                             {"device.kind=cuda", "device.data=on", "device.cuda_graph=off", "train.accumulate=6",
+                              "train.batch_size=1", "train.max_steps=1", "distributed.timeout=5"});
   const auto outcome = [&](uint64_t seed, int ignored) -> std::string {
     sim::reset({.seed = seed});
     if (env.rank() == env.size() - 1 && ignored >= 0) sim::ignore_call("cudaStreamWaitEvent", ignored);
@@ -163,15 +163,15 @@ TEST_CASE("a deleted event wait in a training with a kept training set is caught
   MPI_Bcast(&waits, 1, MPI_INT, 0, env.world());
   REQUIRE(waits >= 12);  // two of each of the six batches
   int caught = 0;
-  for (int wait = 4; wait < 12; ++wait) {  // those before wait for nothing
+  for (int wait = 4; wait < 12; ++wait) {  // the first two batches find their places free
     int wrong = 0;
-    for (uint64_t seed = 1; seed <= 2 && wrong == 0; ++seed) {
+    for (uint64_t seed = 1; seed <= 8 && wrong == 0; ++seed) {
       wrong = outcome(seed, wait) == expected ? 0 : 1;
       MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, env.world());
     }
     caught += wrong;
   }
-  CHECK(caught >= 3);
+  CHECK(caught >= 3);  // of the four of the computation; tests/sim/keeping_feed.cpp has the others
 }
 
 TEST_CASE("a run says where its training set lies") {
