@@ -3,7 +3,9 @@
 // work is queued; only what hands numbers to the host waits for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,7 @@
 #include "backend/specs.h"
 #include "backend/stopwatch.h"
 #include "core/buffer.h"
+#include "core/stored_rows.h"
 
 namespace lockstep {
 
@@ -29,6 +32,12 @@ struct Arithmetic {
   std::string missing;
 };
 
+// Of a GPU, as it is now.
+struct DeviceMemory {
+  std::string device;  // its UUID
+  uint64_t free = 0;   // bytes, to all who use it
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -40,6 +49,11 @@ class Backend {
   Buffer allocate(size_t bytes) const { return memory().allocate(bytes); }  // zeroed
   // For batches of at most so many bytes of inputs and of targets.
   virtual std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) = 0;
+  // The same for a GPU that keeps a copy of all rows, which are in host memory, and makes batches of at most most_rows
+  // of them itself: the numbers that a batch on the host would have. Throws Error where there is no room for them, and
+  // on a CPU.
+  virtual std::unique_ptr<Feed> make_keeping_feed(const StoredRows& rows, const ImageFormat& image, int64_t most_rows);
+  virtual std::optional<DeviceMemory> device_memory() const { return std::nullopt; }  // none: a CPU
   virtual void synchronize() {}                     // returns when all is done that was asked for
   virtual cuda::Context* gpu() { return nullptr; }  // what it computes on; null: no GPU
   virtual std::unique_ptr<Stopwatch> make_stopwatch() { return std::make_unique<HostStopwatch>(); }

@@ -31,16 +31,28 @@ Augmentation::Augmentation(const AugmentationSettings& settings, const Shape& sa
 }
 
 void Augmentation::apply(const Batch& batch) {
-  const int64_t padding = settings_.crop_padding;
   for (size_t i = 0; i < batch.rows.size(); ++i) {
+    const ImageDraw drawn = draw(batch.rows[i]);
+    if (batch.picked != nullptr) {
+      batch.picked[i].draw = drawn;
+      continue;
+    }
     float* image = batch.x + static_cast<int64_t>(i) * channels_ * height_ * width_;
-    const uint64_t key = mix_key(settings_.seed, static_cast<uint64_t>(settings_.owner), static_cast<uint64_t>(epoch_),
-                                 static_cast<uint64_t>(batch.rows[i]));
-    if (padding > 0)
-      shift(image, draw_below(counter_word(key, kDown), 2 * padding + 1) - padding,
-            draw_below(counter_word(key, kRight), 2 * padding + 1) - padding);
-    if (settings_.flip > 0 && draw_unit(counter_word(key, kFlip)) < settings_.flip) mirror(image);
+    shift(image, drawn.down, drawn.right);
+    if (drawn.mirrored) mirror(image);
   }
+}
+
+ImageDraw Augmentation::draw(int64_t row) const {
+  const uint64_t key = mix_key(settings_.seed, static_cast<uint64_t>(settings_.owner), static_cast<uint64_t>(epoch_),
+                               static_cast<uint64_t>(row));
+  const int64_t padding = settings_.crop_padding;
+  const auto offset = [&](Draw which) {
+    return static_cast<int32_t>(draw_below(counter_word(key, which), 2 * padding + 1) - padding);
+  };
+  return {.down = padding > 0 ? offset(kDown) : 0,
+          .right = padding > 0 ? offset(kRight) : 0,
+          .mirrored = settings_.flip > 0 && draw_unit(counter_word(key, kFlip)) < settings_.flip};
 }
 
 // The window of the padded image that lies `down` and `right` of the image's own place.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/picked_row.h"
 #include "data/dataset.h"
 
 namespace lockstep {
@@ -25,8 +26,11 @@ class Augmentation {
   Augmentation(const AugmentationSettings& settings, const Shape& sample_shape);
 
   void set_epoch(int64_t epoch) { epoch_ = epoch; }
-  // Changes the samples of a batch, whose rows are set. Allocates nothing.
+  // Changes the samples of a batch, whose rows are set, or of picked rows what is drawn of them. Allocates nothing.
   void apply(const Batch& batch);
+  // What is drawn of a row in this epoch.
+  ImageDraw draw(int64_t row) const;
+  ImageFormat format() const { return {channels_, height_, width_, settings_.fill}; }
 
  private:
   void shift(float* image, int64_t down, int64_t right);

@@ -19,6 +19,9 @@ namespace lockstep {
 // ones, which are copied faster than a thread is woken.
 int64_t prefetch_depth(int64_t setting, int64_t batch_bytes);
 
+// samples: what the data set holds of the rows. rows: which they are, for a device that keeps the data set.
+enum class Deliver { samples, rows };
+
 class BatchLoader {
  public:
   // Gives the rows of the next batch, at most max_rows; the span need only live until the next call. No rows is a batch
@@ -30,7 +33,7 @@ class BatchLoader {
   // dataset must outlive the loader. prefetch: see prefetch_depth. allocate: makes the batches' memory.
   using Allocate = std::function<Buffer(size_t bytes)>;
   BatchLoader(const Dataset& dataset, int64_t max_rows, int64_t prefetch, NextRows next_rows, Change change = {},
-              const Allocate& allocate = Buffer::host);
+              const Allocate& allocate = Buffer::host, Deliver deliver = Deliver::samples);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -50,16 +53,19 @@ class BatchLoader {
 
  private:
   struct Slot {
-    Buffer x, targets;
+    Buffer x, targets;          // of samples
+    Buffer picked;              // of rows
     std::vector<int64_t> rows;  // capacity max_rows
     Batch batch;
   };
+  void allocate_samples(Slot& slot, const Allocate& allocate) const;
   void fill(Slot& slot);
   void run();  // the thread
   Slot& slot(int64_t batch) { return slots_[static_cast<size_t>(batch) % slots_.size()]; }
 
   const Dataset& dataset_;
   const int64_t max_rows_;
+  const Deliver deliver_;
   const int64_t depth_;
   const NextRows next_rows_;
   const Change change_;

@@ -64,6 +64,12 @@ void FloatDataset::gather(std::span<const int64_t> rows, int64_t offset, const B
   targets_.gather(rows, offset, out);
 }
 
+std::optional<StoredRows> FloatDataset::stored() const {
+  StoredRows rows{.count = size(), .sample_numel = sample_numel_, .floats = x_.data()};
+  targets_.store(rows);
+  return rows;
+}
+
 ByteDataset::ByteDataset(std::vector<uint8_t> pixels, const Shape& sample_shape, Targets targets,
                          const Normalization& normalization, std::string_view source)
     : Dataset(memory_info(pixels.size(), sample_shape, targets, source)),
@@ -81,6 +87,12 @@ void ByteDataset::gather(std::span<const int64_t> rows, int64_t offset, const Ba
     look_up(sample(i), sample_numel_, table_.data(), to);
   }
   targets_.gather(rows, offset, out);
+}
+
+std::optional<StoredRows> ByteDataset::stored() const {
+  StoredRows rows{.count = size(), .sample_numel = sample_numel_, .bytes = pixels_.data(), .table = table_.data()};
+  targets_.store(rows);
+  return rows;
 }
 
 }  // namespace lockstep

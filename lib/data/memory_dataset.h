@@ -25,6 +25,7 @@ class FloatDataset final : public Dataset {
   FloatDataset(std::vector<float> x, const Shape& sample_shape, Targets targets, const Normalization& normalization,
                std::string_view source);
   uint64_t memory_bytes() const override { return x_.capacity() * sizeof(float) + targets_.memory_bytes(); }
+  std::optional<StoredRows> stored() const override;
 
  protected:
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const override;
@@ -41,6 +42,7 @@ class ByteDataset final : public Dataset {
   ByteDataset(std::vector<uint8_t> pixels, const Shape& sample_shape, Targets targets,
               const Normalization& normalization, std::string_view source);
   uint64_t memory_bytes() const override { return pixels_.capacity() + targets_.memory_bytes(); }
+  std::optional<StoredRows> stored() const override;
 
  protected:
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const override;

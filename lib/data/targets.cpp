@@ -67,4 +67,10 @@ void Targets::gather(std::span<const int64_t> rows, int64_t offset, const Batch&
   for (int64_t row : rows) to = std::copy_n(values_.data() + (row + offset) * width_, width_, to);
 }
 
+void Targets::store(StoredRows& rows) const {
+  rows.labels = kind_ == TargetKind::labels ? labels_.data() : nullptr;
+  rows.values = kind_ == TargetKind::values ? values_.data() : nullptr;
+  rows.value_width = width_;
+}
+
 }  // namespace lockstep

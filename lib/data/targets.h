@@ -27,6 +27,7 @@ class Targets {
   uint64_t memory_bytes() const { return labels_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float); }
   void describe(Dataset::Info& info) const;  // fills target_kind, target_width, classes
   void gather(std::span<const int64_t> rows, int64_t offset, const Batch& out) const;
+  void store(StoredRows& rows) const;  // sets labels or values, value_width
 
  private:
   TargetKind kind_ = TargetKind::labels;

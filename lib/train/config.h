@@ -240,6 +240,8 @@ struct DeviceConfig {
   std::string convolution_search = "heuristic";  // heuristic | measure
   int64_t convolution_workspace_mb = 256;        // MiB
   std::string cuda_graph = "auto";               // auto | on | off
+  std::string data = "auto";                     // auto | on | off: whether it keeps the training set
+  std::optional<int64_t> data_mb;                // MiB, at most so many then
 };
 
 struct Config {

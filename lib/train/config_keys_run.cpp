@@ -204,7 +204,12 @@ const Schema& device_schema() {
              "small "
              "models the time of starting their kernels. auto: where nothing in a step waits for the host; the run's "
              "log says so, or what does. on: an error where it can't be.")
-             .also({"cuda_graphs"})});
+             .also({"cuda_graphs"}),
+         key("data", &S::data, one_of({"auto", "on", "off"}),
+             "On a GPU: on: it keeps the training set, as stored, and puts batches together and augments them itself; "
+             "auto: where that takes at most a quarter of its free memory; off: every batch is copied. Same bits.")
+             .also({"keep_data", "cache_data", "data_on_gpu"}),
+         key("data_mb", &S::data_mb, between(1, 1 << 24), "On a GPU: MiB that a training set kept there may take.")});
     made.scalar_key = "kind";
     return made;
   }();

@@ -23,6 +23,8 @@ RunResult Trainer::run() {
     add_outcome(result);
     return result;
   }
+  auto environment = environment_facts(backend_, communicator_);
+  if (!data_place_.empty()) environment.emplace_back("training set", data_place_);
   log_.start({.config_yaml = resolved_,
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),
@@ -30,9 +32,10 @@ RunResult Trainer::run() {
               .samples = plan_.spec().samples,
               .steps_per_epoch = plan_.epoch().steps(),
               .arithmetic = arithmetic_,
-              .environment = environment_facts(backend_, communicator_),
+              .environment = environment,
               .tensorboard = config_.log.tensorboard,
               .resumed = resumed_log()});
+  if (!data_place_.empty()) log::info("{}", data_place_);
   log_probes("before broadcast", false);
   if (!resumed_) {
     broadcast_model(network_->store(), communicator_);

@@ -30,6 +30,7 @@
 #include "train/checkpoint/model_tensors.h"
 #include "train/config.h"
 #include "train/evaluator.h"
+#include "train/kept_data.h"
 #include "train/learning_rate.h"
 #include "train/loss_scaling.h"
 #include "train/memory_estimate.h"
@@ -123,7 +124,7 @@ class Trainer {
   void build_network();
   void load_initial_weights();
   void build_on_parameters();
-  void make_loader();
+  void make_loader(std::span<const KeepFacts> keep);
   // trainer.cpp: the loop.
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
@@ -222,6 +223,7 @@ class Trainer {
   std::unique_ptr<Augmentation> augmentation_;  // data.augmentation; null: none
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<BatchLoader> loader_;
+  std::string data_place_;       // of the training set, for the log; empty on a CPU
   int64_t batches_ordered_ = 0;  // by the loader, in its thread
   std::unique_ptr<NonfinitePolicy> nonfinite_;
   std::unique_ptr<LossScaling> loss_scaling_;

@@ -39,6 +39,8 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
+  const std::vector<KeepFacts> keep = gather_keep_facts(*train_data_, backend_, communicator_);
+  run_agreed(communicator_, [&] { make_loader(keep); });
   if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
   if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
@@ -128,7 +130,6 @@ void Trainer::build_on_parameters() {
   order_ =
       std::make_unique<StepOrder>(spec, own ? 0 : ranks_.first, ranks_.held, sampler_settings(config_, generator_));
   augmentation_ = make_augmentation(config_, *train_data_, communicator_.rank());
-  make_loader();
   if (val_data_) {
     evaluator_ = std::make_unique<Evaluator>(*val_data_, *network_, backend_, communicator_, ranks_, loss_spec_,
                                              config_.eval.batch_size, config_.eval.metrics);
@@ -152,20 +153,26 @@ void Trainer::build_on_parameters() {
   prepare_recordings();
 }
 
-// Batches lie where the device can fetch them.
-void Trainer::make_loader() {
+// Batches lie where the device can fetch them, or it is told their rows.
+void Trainer::make_loader(std::span<const KeepFacts> keep) {
+  const KeepDecision decision = decide_keep(config_.device, keep);
+  data_place_ = decision.text;
+  const ImageFormat image = augmentation_ ? augmentation_->format() : ImageFormat{};
   const auto rows = static_cast<size_t>(batch_size_), width = static_cast<size_t>(train_data_->target_width());
   const bool labels = train_data_->target_kind() == TargetKind::labels;
-  feed_ = backend_.make_feed(rows * static_cast<size_t>(train_data_->sample_shape().numel()) * sizeof(float),
-                             rows * (labels ? sizeof(int64_t) : width * sizeof(float)));
+  feed_ = decision.keep
+              ? make_keeping_feed(*train_data_, image, batch_size_, backend_)
+              : backend_.make_feed(rows * static_cast<size_t>(train_data_->sample_shape().numel()) * sizeof(float),
+                                   rows * (labels ? sizeof(int64_t) : width * sizeof(float)));
   const auto next_rows = [this] {
     fault_.at_loader(batches_ordered_++);
     return order_->next();
   };
   BatchLoader::Change change;
   if (augmentation_) change = [this](const Batch& batch) { augmentation_->apply(batch); };
-  loader_ = std::make_unique<BatchLoader>(*train_data_, batch_size_, config_.data.prefetch, next_rows, change,
-                                          [this](size_t bytes) { return feed_->allocate(bytes); });
+  loader_ = std::make_unique<BatchLoader>(
+      *train_data_, batch_size_, config_.data.prefetch, next_rows, change,
+      [this](size_t bytes) { return feed_->allocate(bytes); }, decision.keep ? Deliver::rows : Deliver::samples);
 }
 
 }  // namespace lockstep

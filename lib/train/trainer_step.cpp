@@ -174,7 +174,8 @@ Trainer::MicroStep Trainer::upload(const Batch& batch, int64_t piece, int64_t in
   fault_.at_forward(step_);
   TensorView target = target_of(batch);
   const size_t x_bytes = static_cast<size_t>(batch.count * train_data_->sample_shape().numel()) * sizeof(float);
-  const Feed::Batch fed = feed_->upload(batch.x, x_bytes, target.data, target.desc.bytes());
+  const Feed::Batch fed = batch.picked != nullptr ? feed_->gather({batch.picked, batch.rows.size()})
+                                                  : feed_->upload(batch.x, x_bytes, target.data, target.desc.bytes());
   target.data = const_cast<void*>(fed.targets);
   return {.bound = bound(batch.count),
           .x = static_cast<const float*>(fed.x),
@@ -204,8 +205,9 @@ void Trainer::micro_step(const MicroStep& work, int64_t piece, bool last) {
 }
 
 TensorView Trainer::target_of(const Batch& batch) const {
-  return batch.labels != nullptr ? TensorView{batch.labels, {Shape{batch.count}, 1, DType::i64}}
-                                 : TensorView{batch.targets, {Shape{batch.count, train_data_->target_width()}}};
+  return train_data_->target_kind() == TargetKind::labels
+             ? TensorView{batch.labels, {Shape{batch.count}, 1, DType::i64}}
+             : TensorView{batch.targets, {Shape{batch.count, train_data_->target_width()}}};
 }
 
 // A micro-step's mean by class weights, which are known only now: the host waits for them.

@@ -77,6 +77,31 @@ TEST_CASE("augmentation draws every window and its mirror image equally often") 
   for (const auto& [picture, count] : seen) CHECK_MESSAGE(std::abs(count - 200) < 70, picture.down, picture.right);
 }
 
+TEST_CASE("augmentation of picked rows draws what it makes of images") {
+  const AugmentationSettings settings{.crop_padding = 2, .flip = 0.5, .fill = -7, .seed = 3};
+  Augmentation augmentation(settings, kImage);
+  const ImageFormat format = augmentation.format();
+  CHECK(format.channels == 2);
+  CHECK(format.fill == -7);
+  std::vector<int64_t> rows(200);
+  std::iota(rows.begin(), rows.end(), 0);
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    augmentation.set_epoch(epoch);
+    std::vector<PickedRow> picked(rows.size());
+    augmentation.apply({.picked = picked.data(), .count = 200, .rows = rows});
+    const std::vector<float> images = augmented(augmentation, rows);
+    for (int64_t row = 0; row < 200; ++row) {
+      const std::vector<float> whole = image(row);
+      std::vector<float> drawn;
+      for (int64_t i = 0; i < kSize; ++i) {
+        const int64_t from = drawn_from(format, picked[static_cast<size_t>(row)].draw, i % 12 / 4, i % 4);
+        drawn.push_back(from < 0 ? format.fill : whole[static_cast<size_t>(i / 12 * 12 + from)]);
+      }
+      CHECK(std::equal(drawn.begin(), drawn.end(), images.begin() + row * kSize));
+    }
+  }
+}
+
 TEST_CASE("augmentation of a sample depends on seed and epoch and row alone") {
   const AugmentationSettings settings{.crop_padding = 1, .flip = 0.5, .seed = 3};
   Augmentation one(settings, kImage), other(settings, kImage);

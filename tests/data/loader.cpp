@@ -164,6 +164,42 @@ TEST_CASE("loader allocates nothing after its construction") {
     while (loader.remaining() > 0) loader.next();
     CHECK_EQ(allocations() - before, 0);
   }
+  Counter counter{1000, 8};
+  counter.rows.reserve(8);
+  BatchLoader rows(*dataset, 8, 0, std::ref(counter), {}, Buffer::host, Deliver::rows);
+  rows.start(125);
+  const int64_t before = allocations();
+  while (rows.remaining() > 0) rows.next();
+  CHECK_EQ(allocations() - before, 0);
+}
+
+TEST_CASE("loader told to deliver rows names them and what is drawn of them and reads nothing") {
+  const auto dataset = rows_as_samples(10);
+  for (int64_t depth : {0, 1, 3}) {
+    Counter counter{10, 4};
+    const auto mirror_odd = [](const Batch& batch) {
+      for (size_t i = 0; i < batch.rows.size(); ++i) batch.picked[i].draw.mirrored = batch.rows[i] % 2 == 1;
+    };
+    BatchLoader loader(*dataset, 4, depth, std::ref(counter), mirror_odd, Buffer::host, Deliver::rows);
+    for (int pass = 0; pass < 2; ++pass) {
+      loader.start(4, [&] { counter.at = 0; });
+      for (const int64_t count : {4, 4, 2, 0}) {
+        const Batch& batch = loader.next();
+        REQUIRE(batch.count == count);
+        CHECK(batch.x == nullptr);
+        CHECK(batch.targets == nullptr);
+        for (size_t i = 0; i < batch.rows.size(); ++i) {
+          CHECK(batch.picked[i].row == batch.rows[i]);
+          CHECK(batch.picked[i].draw.mirrored == (batch.rows[i] % 2 == 1));
+          CHECK(batch.picked[i].draw.down == 0);
+        }
+      }
+    }
+  }
+  Counter beyond{12, 12};
+  BatchLoader loader(*dataset, 12, 0, std::ref(beyond), {}, Buffer::host, Deliver::rows);
+  loader.start(1);
+  CHECK_EQ(error_of([&] { loader.next(); }), "row 10 of a data set of 10 samples");
 }
 
 TEST_CASE("loader picks its depth by the size of a batch") {
@@ -176,4 +212,9 @@ TEST_CASE("loader picks its depth by the size of a batch") {
   Counter counter{10, 4};
   CHECK_EQ(BatchLoader(*dataset, 4, -1, std::ref(counter)).depth(), 0);
   CHECK_EQ(BatchLoader(*dataset, 70000, -1, std::ref(counter)).depth(), 2);
+  const auto rows_of = [&](int64_t prefetch) {
+    return BatchLoader(*dataset, 4, prefetch, std::ref(counter), {}, Buffer::host, Deliver::rows).depth();
+  };
+  CHECK_EQ(rows_of(-1), 0);
+  CHECK_EQ(rows_of(3), 3);
 }

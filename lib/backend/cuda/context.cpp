@@ -22,6 +22,12 @@ Context::Context(int device) : device_(device), entry_(device), values_(std::mak
 
 void Context::enter() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
 
+size_t Context::free_bytes() const {
+  size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+  return free;
+}
+
 Buffer Context::allocate(size_t bytes) const {
   if (bytes == 0) return {};
   void* memory = nullptr;

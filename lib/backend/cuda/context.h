@@ -25,6 +25,7 @@ class Context {
   // Of what is being recorded (cuda_recorder.h).
   StepValues& values() const { return *values_; }
 
+  size_t free_bytes() const;  // of the device's memory, to all who use it
   // Zeroed device memory, freed before the context goes. Not for use during a step.
   Buffer allocate(size_t bytes) const;
   // Zeroed host memory that copies may read and write while the host goes on.

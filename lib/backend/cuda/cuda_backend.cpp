@@ -2,6 +2,7 @@
 
 #include "backend/cuda/cuda_feed.h"
 #include "backend/cuda/cuda_plans.h"
+#include "backend/cuda/keeping_feed.h"
 #include "backend/cuda/linear.h"
 #include "backend/cuda/loss.h"
 #include "backend/cuda/pointwise.h"
@@ -30,6 +31,16 @@ std::string CudaBackend::libraries() const {
 
 std::unique_ptr<Feed> CudaBackend::make_feed(size_t x_bytes, size_t target_bytes) {
   return std::make_unique<CudaFeed>(context_, x_bytes, target_bytes);
+}
+
+std::unique_ptr<Feed> CudaBackend::make_keeping_feed(const StoredRows& rows, const ImageFormat& image,
+                                                     int64_t most_rows) {
+  return std::make_unique<KeepingFeed>(context_, memory_, rows, image, most_rows);
+}
+
+std::optional<DeviceMemory> CudaBackend::device_memory() const {
+  return DeviceMemory{.device = gpu_facts().visible.at(static_cast<size_t>(context_.device())).uuid,
+                      .free = context_.free_bytes()};
 }
 
 Arithmetic CudaBackend::arithmetic(DType type) const {

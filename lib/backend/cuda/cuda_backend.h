@@ -21,6 +21,8 @@ class CudaBackend final : public Backend {
   std::string libraries() const override;
   const Memory& memory() const override { return memory_; }
   std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) override;
+  std::unique_ptr<Feed> make_keeping_feed(const StoredRows& rows, const ImageFormat& image, int64_t most_rows) override;
+  std::optional<DeviceMemory> device_memory() const override;
   void synchronize() override { context_.synchronize(context_.compute()); }
   cuda::Context* gpu() override { return &context_; }
   std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CudaStopwatch>(context_); }

@@ -11,23 +11,32 @@ CudaFeed::CudaFeed(const cuda::Context& context, size_t x_bytes, size_t target_b
   }
 }
 
-Feed::Batch CudaFeed::upload(const void* x, size_t x_bytes, const void* targets, size_t target_bytes) {
+const CudaFeed::Place& CudaFeed::next_place() {
   // Whatever reads the last batch has been asked for by now.
-  if (uploads_ > 0) context_.compute().record(places_[(uploads_ - 1) % places_.size()].used);
-  const Place& place = places_[uploads_++ % places_.size()];
+  if (batches_ > 0) context_.compute().record(places_[(batches_ - 1) % places_.size()].used);
+  return places_[batches_++ % places_.size()];
+}
+
+Feed::Batch CudaFeed::hand_over(const Place& place, const cuda::Event& host_read) {
+  context_.copies().record(place.filled);
+  context_.compute().wait(place.filled);
+  host_read_ = &host_read;
+  return {place.x.data(), place.targets.data()};
+}
+
+Feed::Batch CudaFeed::upload(const void* x, size_t x_bytes, const void* targets, size_t target_bytes) {
+  const Place& place = next_place();
   if (x_bytes > place.x.bytes() || target_bytes > place.targets.bytes())
     throw_error("a batch of {} and {} bytes: expected at most {} and {}", x_bytes, target_bytes, place.x.bytes(),
                 place.targets.bytes());
   context_.copies().wait(place.used);
   context_.to_device(context_.copies(), place.x.data(), x, x_bytes);
   context_.to_device(context_.copies(), place.targets.data(), targets, target_bytes);
-  context_.copies().record(place.filled);
-  context_.compute().wait(place.filled);
-  return {place.x.data(), place.targets.data()};
+  return hand_over(place, place.filled);
 }
 
 void CudaFeed::release() {
-  if (uploads_ > 0) context_.wait(places_[(uploads_ - 1) % places_.size()].filled);
+  if (host_read_ != nullptr) context_.wait(*host_read_);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 // whatever no event orders happens in the worst order that a seed finds. This header is how tests hold the strings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,8 +12,9 @@
 namespace lockstep::sim {
 
 struct Options {
-  uint64_t seed = 1;  // of the order in which streams run
-  int gpus = 8;       // of the node, before CUDA_VISIBLE_DEVICES; 0: no driver
+  uint64_t seed = 1;                // of the order in which streams run
+  int gpus = 8;                     // of the node, before CUDA_VISIBLE_DEVICES; 0: no driver
+  size_t memory = size_t{8} << 30;  // bytes of one
 };
 // A machine without memory, streams or past calls. Nothing of the last one may be in use.
 void reset(const Options& options);
@@ -27,6 +29,8 @@ void ignore_call(const std::string& function, int nth);
 // the host memory is not pinned".
 std::map<std::string, int> calls();
 std::string last_misuse();
+// Bytes that copies have brought from the host to the device since reset.
+uint64_t bytes_to_device();
 
 // From now on, until reset, this process takes part in no collective: as a rank that died.
 void go_silent();

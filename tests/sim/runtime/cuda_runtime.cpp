@@ -81,7 +81,7 @@ void set_capturing(bool now) { capturing = now; }
 void reset(const Options& options) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
   Scheduler::instance().reset(options.seed);
-  DeviceMemory::instance().reset();
+  DeviceMemory::instance().reset(options.memory);
   pinned().clear();
   forget_calls();
   gpus = options.gpus;
@@ -131,7 +131,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
   std::memset(properties->uuid.bytes, seen[static_cast<size_t>(index)] + 1, sizeof(properties->uuid.bytes));
   gethostname(properties->uuid.bytes + 8, 8);  // another node's GPUs are others
   properties->major = 9, properties->minor = 0;
-  properties->totalGlobalMem = size_t{8} << 30;
+  properties->totalGlobalMem = DeviceMemory::instance().all_bytes();
   return cudaSuccess;
 }
 
@@ -318,6 +318,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     return wrong_call(function, to_device ? "the target is no device memory" : "the host memory is not pinned");
   if (from_device ? !DeviceMemory::instance().holds(from, bytes) : !is_pinned(from, bytes))
     return wrong_call(function, from_device ? "the source is no device memory" : "the host memory is not pinned");
+  if (kind == cudaMemcpyHostToDevice) DeviceMemory::instance().count_in(bytes);
   Scheduler::instance().enqueue(stream_number(stream), "copy", [=] {
     std::memmove(to, from, bytes);
     return true;

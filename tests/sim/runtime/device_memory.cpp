@@ -28,7 +28,7 @@ DeviceMemory::DeviceMemory() {
 
 void* DeviceMemory::allocate(size_t bytes) {
   const size_t length = pages(bytes);
-  if (length + page > reserved - used_) return nullptr;
+  if (length + page > reserved - used_ || bytes > free_bytes()) return nullptr;
   std::byte* memory = base_ + used_;
   used_ += length + page;
   live_[memory] = bytes;
@@ -46,6 +46,12 @@ bool DeviceMemory::free(void* memory) {
   return true;
 }
 
+size_t DeviceMemory::free_bytes() const {
+  size_t taken = 0;
+  for (const auto& [memory, bytes] : live_) taken += bytes;
+  return all_ - taken;
+}
+
 bool DeviceMemory::holds(const void* memory, size_t bytes) const {
   auto* first = static_cast<std::byte*>(const_cast<void*>(memory));
   auto next = live_.upper_bound(first);
@@ -58,7 +64,9 @@ void DeviceMemory::protect(bool open) const {
   for (const auto& [memory, bytes] : live_) mprotect(memory, pages(bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
-void DeviceMemory::reset() {
+void DeviceMemory::reset(size_t bytes) {
+  all_ = bytes;
+  copied_in_ = 0;
   live_.clear();
   madvise(base_, used_, MADV_DONTNEED);
   mprotect(base_, used_, PROT_NONE);

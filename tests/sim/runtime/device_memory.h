@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 
 namespace lockstep::sim {
@@ -16,7 +17,11 @@ class DeviceMemory {
   bool free(void* memory);                             // false: not a live allocation
   bool holds(const void* memory, size_t bytes) const;  // all of it within one live allocation
   size_t live() const { return live_.size(); }
-  void reset();
+  size_t all_bytes() const { return all_; }
+  size_t free_bytes() const;
+  void count_in(size_t bytes) { copied_in_ += bytes; }  // from the host
+  uint64_t copied_in() const { return copied_in_; }
+  void reset(size_t bytes);
 
   // Open as long as one of these lives.
   class Open {
@@ -31,7 +36,8 @@ class DeviceMemory {
   DeviceMemory();
   void protect(bool open) const;
   std::byte* base_ = nullptr;
-  size_t used_ = 0;
+  size_t used_ = 0, all_ = size_t{8} << 30;
+  uint64_t copied_in_ = 0;
   std::map<std::byte*, size_t> live_;  // pages, bytes asked for
 };
 
