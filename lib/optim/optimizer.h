@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/optimizer_ops.h"
+#include "backend/slice_norms.h"
 #include "core/buffer.h"
 #include "optim/parameter_groups.h"
 #include "optim/settings.h"
@@ -61,6 +62,7 @@ class Optimizer {
   float* add_state(std::string_view name);  // in the constructor only; zeros
   float* add_scratch(size_t floats);        // likewise, but no part of the state
   const OptimizerOps& ops() const { return ops_; }
+  std::unique_ptr<SliceNorms> range_norms() const;  // of all groups' ranges, by index; in the constructor only
   size_t arena_size() const { return arena_size_; }
 
   struct Range {  // what one kernel call works on
@@ -68,8 +70,13 @@ class Optimizer {
     float* p;
     const float* g;
     double lr, weight_decay, momentum;
-    bool adapt;  // with a trust ratio, where the kind has one
+    bool adapt;        // with a trust ratio, where the kind has one
+    size_t index = 0;  // among the ranges of all groups
   };
+  // Before update is called for any range: for kinds that need to have seen all of them. prepare is called for each,
+  // then prepared once, with the arenas.
+  virtual void prepare(const Range& /*range*/) {}
+  virtual void prepared(const float* /*parameters*/, const float* /*gradients*/) {}
   // Step number step_count() (from 1 in the first step). `state + offset` belongs to p[0].
   virtual void update(const Range& range) = 0;
   virtual bool can_gain_momentum() const { return true; }  // false: no buffer for it
@@ -77,6 +84,8 @@ class Optimizer {
   static float* at_offset(float* state, size_t offset) { return state == nullptr ? nullptr : state + offset; }
 
  private:
+  template <class Work>
+  void for_each_range(float* parameters, const float* gradients, const Work& work) const;
   size_t checked(int group) const;  // throws Error: no such group
 
   const OptimizerSettings settings_;
