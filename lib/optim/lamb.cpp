@@ -14,6 +14,8 @@ class Lamb final : public Optimizer {
     norms_ = range_norms();
   }
 
+  bool numbers_per_parameter() const override { return true; }
+
  private:
   void prepare(const Range& r) override {
     const LambArgs args{.beta1 = r.momentum,

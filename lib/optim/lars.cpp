@@ -15,6 +15,8 @@ class Lars final : public Optimizer {
     norms_ = range_norms();
   }
 
+  bool numbers_per_parameter() const override { return true; }
+
  private:
   bool can_gain_momentum() const override { return buffer_ != nullptr; }
 

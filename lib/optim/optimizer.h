@@ -49,6 +49,8 @@ class Optimizer {
 
   // SGD's and RMSprop's momentum, Adam's beta1: what one-cycle moves against the learning rate.
   virtual bool has_momentum() const { return true; }
+  // An update is asked for parameter by parameter, each with its own numbers: too many for a recorded step.
+  virtual bool numbers_per_parameter() const { return false; }
   double momentum(int group) const;               // throws Error: the kind has none
   void set_momentum(int group, double momentum);  // throws Error: outside [0, 1), no buffer was allocated for it
 

@@ -1,5 +1,5 @@
 // Norms that stay on the device, and what is applied from there. A sum over slices is two launches whatever their
-// number, in one order that depends on the slices alone.
+// number, in one order that depends on the slices alone. Clipping can be recorded (step_values.h), ratios are not.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -41,6 +41,7 @@ class CudaSliceNorms final : public SliceNorms {
   }
 
   void clip(float* arena, double max_norm, double norm_type) override {
+    if (context_.values().mode() == cuda::StepValues::Mode::renewing) return;  // recorded, with nothing that changes
     if (std::isinf(norm_type))
       norms(cuda::Largest{}, arena);
     else if (norm_type == 2)

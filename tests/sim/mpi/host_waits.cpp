@@ -21,7 +21,8 @@ struct Counts {
 Counts counts_of(const std::vector<std::string>& more) {
   const MpiEnvironment env;
   const SharedFolder folder(env);
-  std::vector<std::string> overrides{"device.kind=cuda", "device.threads=1", "run.dir=" + (folder / "run")};
+  std::vector<std::string> overrides{"device.kind=cuda", "device.threads=1", "device.cuda_graph=off",
+                                     "run.dir=" + (folder / "run")};
   overrides.insert(overrides.end(), more.begin(), more.end());
   sim::reset({});
   const Config config = parse_config(kMlp, "training.yaml", overrides);
