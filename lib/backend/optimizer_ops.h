@@ -4,8 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 namespace lockstep {
+
+class SliceNorms;
+struct Slice;
 
 struct SgdArgs {
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
@@ -62,6 +67,9 @@ class OptimizerOps {
   virtual void fill(size_t n, float* x, float value) const = 0;                   // initial state
   virtual void lerp(size_t n, float* x, const float* y, float weight) const = 0;  // x += weight (y - x), fused
   virtual void swap(size_t n, float* x, float* y) const = 0;
+
+  // Norms that stay where they are computed (slice_norms.h). These operations outlive the result.
+  virtual std::unique_ptr<SliceNorms> slice_norms(std::span<const Slice> slices) const;
 };
 
 }  // namespace lockstep

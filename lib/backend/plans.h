@@ -37,6 +37,30 @@ class Conv2dPlan : public Plan {
                                 void* workspace) = 0;
 };
 
+// What the second of two linear layers does in its backward pass for the first, whose ReLU only it reads.
+struct LinearBefore {
+  const void* y = nullptr;         // the first one's output
+  const void* mask = nullptr;      // what its forward pass has saved
+  float* bias_gradient = nullptr;  // of the first one; null: it makes its own, or has none
+  bool accumulate = false;         // add to it instead of overwriting it
+};
+
+// The two sides of such a pair, for backends where a product can keep a ReLU's mask, apply one, and add up what it
+// masks. The first is planned before the second; where its plan has no pair(), the two know nothing of each other.
+class LinearPair {
+ public:
+  virtual ~LinearPair() = default;
+  // The first (LinearSpec::keeps_mask), in place of forward: the mask of the ReLU goes to `saved`, of saved_bytes().
+  virtual void forward_keeping_mask(const void* x, const float* w, const float* b, void* y, void* saved,
+                                    void* workspace) = 0;
+  // Whether it leaves its bias gradient to the second: its backward_weights gets db = null.
+  virtual bool leaves_bias_gradient() const = 0;
+  // The second (LinearSpec::masks_input), in place of backward_data: dx is masked by the first one's ReLU.
+  virtual void backward_data_masked(const LinearBefore& before, const void* dy, const float* w, void* dx,
+                                    void* workspace) = 0;
+  virtual bool masks_by_output() const = 0;  // LinearBefore::y is read
+};
+
 // y = activation(x w^T + b). Canonical weight [out][in].
 class LinearPlan : public Plan {
  public:
@@ -47,6 +71,7 @@ class LinearPlan : public Plan {
   virtual void backward_data(const void* dy, const float* w, void* dx, void* workspace) = 0;
   virtual void backward_weights(const void* x, const void* dy, float* dw, float* db, bool accumulate,
                                 void* workspace) = 0;
+  virtual LinearPair* pair() { return nullptr; }  // null: not planned as a side of a pair, or the backend has none
 };
 
 class Pool2dPlan : public Plan {

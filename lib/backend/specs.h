@@ -37,6 +37,11 @@ struct LinearSpec {
   Activation activation = Activation::none;  // none or relu
   bool input_gradient = true;
   bool weight_gradient = true;
+  bool bias_gradient = true;  // false where the bias is frozen: backward_weights gets db = null
+  // Two of these layers with a ReLU between them that only the second reads (plans.h, LinearPair).
+  bool keeps_mask = false;           // this is the first: it is to keep the mask of its ReLU
+  bool masks_input = false;          // this is the second: it masks the gradient of its input
+  bool input_bias_gradient = false;  // and makes the first one's bias gradient
   Phase phase = Phase::training;
   bool stored = false;
   WeightFormatPtr weight_format;

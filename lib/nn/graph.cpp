@@ -36,7 +36,8 @@ void Graph::attach(void* arena) {
                .workspace = base + workspace_offset_,
                .saved = base + self.saved_offset,
                .dy = gradient_of(i),
-               .dx = self.dx};
+               .dx = self.dx,
+               .before = self.paired ? &node(self.inputs[0]).io : nullptr};
   }
   output_ = static_cast<float*>(value_of(last()));
   output_gradient_ = static_cast<float*>(gradient_of(last()));

@@ -71,6 +71,7 @@ class Graph {
     Binding binding;
     std::vector<Use> uses;
     bool needs_gradient = false;  // of its output: a parameter that trains lies here or upstream
+    bool paired = false;          // with the node of its input: Io::before
     bool share_gradient = false;  // the gradients of its output and of input 0 are the same memory
     int storage = 0;              // the node whose memory holds this output; kNetworkInput: the caller's
     int gradient_storage = 0;     // likewise for the output's gradient

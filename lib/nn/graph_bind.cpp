@@ -1,5 +1,6 @@
 // Binding: takes fusions, inserts reorders, makes every layer's plan.
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "nn/graph.h"
@@ -8,9 +9,14 @@
 namespace lockstep {
 namespace {
 
-// A ReLU whose input has no other reader is taken into the layer before it, and a max pooling after such a ReLU masks
-// the gradient on its smaller side. Returns for each node the node that now computes its output.
-std::vector<int> fuse(std::vector<BuiltNode>& built) {
+struct Fusion {
+  std::vector<int> computed_by;  // for each node the node that now computes its output
+  std::vector<bool> paired;      // with the node that makes its only input
+};
+
+// A ReLU whose input has no other reader is taken into the layer before it. Where it has one reader itself, that one
+// may mask the gradient: a max pooling on its smaller side, a linear layer in the product that makes the gradient.
+Fusion fuse(std::vector<BuiltNode>& built) {
   std::vector<int> readers(built.size(), 0);
   for (const BuiltNode& node : built) {
     for (int input : node.inputs) {
@@ -18,6 +24,7 @@ std::vector<int> fuse(std::vector<BuiltNode>& built) {
     }
   }
   std::vector<int> computed_by(built.size());
+  std::vector<bool> paired(built.size(), false);
   for (size_t i = 0; i < built.size(); ++i) {
     computed_by[i] = static_cast<int>(i);
     if (built[i].inputs.size() != 1 || built[i].inputs[0] == kNetworkInput) continue;
@@ -29,9 +36,11 @@ std::vector<int> fuse(std::vector<BuiltNode>& built) {
       if (!source_is_fused_relu && built[producer].layer->fuse_relu()) computed_by[i] = static_cast<int>(producer);
     } else if (source_is_fused_relu && built[i].layer->fuse_input_relu_mask()) {
       built[producer].layer->gradient_premasked();
+    } else if (source_is_fused_relu) {
+      paired[i] = built[i].layer->pair_with(*built[producer].layer);
     }
   }
-  return computed_by;
+  return {std::move(computed_by), std::move(paired)};
 }
 
 }  // namespace
@@ -59,7 +68,7 @@ const TensorDesc& Graph::desc(int index) const {
 }
 
 void Graph::bind_all(std::vector<BuiltNode>& built) {
-  const std::vector<int> computed_by = fuse(built);
+  const auto [computed_by, paired] = fuse(built);
   std::vector<int> position(built.size(), -1);
   for (size_t i = 0; i < built.size(); ++i) {
     if (computed_by[i] != static_cast<int>(i)) {
@@ -72,6 +81,7 @@ void Graph::bind_all(std::vector<BuiltNode>& built) {
     std::vector<int> sources;
     for (int source : inputs) sources.push_back(in_form(accepted(*built[i].layer, inputs, source), source));
     position[i] = bind_node(std::move(built[i].layer), built[i].name, built[i].sample_shape, std::move(sources));
+    node(position[i]).paired = paired[i];
   }
   if (nodes_.empty()) throw_error("the model has no layers");
   TensorDesc output = desc(last());

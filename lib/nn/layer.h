@@ -59,9 +59,10 @@ struct Io {
   void* saved = nullptr;
   const StepStream* stream = nullptr;
   // backward only
-  void* dy = nullptr;         // gradient of the output; may be overwritten
-  std::span<void* const> dx;  // gradients of the inputs, to be overwritten; null where not wanted
-  bool accumulate = false;    // add to the parameter gradients instead of overwriting them
+  void* dy = nullptr;          // gradient of the output; may be overwritten
+  std::span<void* const> dx;   // gradients of the inputs, to be overwritten; null where not wanted
+  bool accumulate = false;     // add to the parameter gradients instead of overwriting them
+  const Io* before = nullptr;  // of the layer that makes x[0], where this one was paired with it
   // For layers that know fp32 only.
   const float* f32_x() const { return static_cast<const float*>(x[0]); }
   float* f32_y() const { return static_cast<float*>(y); }
@@ -90,6 +91,9 @@ class Layer {
   virtual bool fuse_input_relu_mask() { return false; }
   // Told to a layer that took a ReLU: the layer after it applies that ReLU's mask, dy comes masked.
   virtual void gradient_premasked() {}
+  // Told to a layer that alone reads the output of `producer`, which took a ReLU: when they are bound, the producer
+  // first, the two may agree on what this one's backward does for the other's. True: Io::before will be set.
+  virtual bool pair_with(Layer& /*producer*/) { return false; }
   virtual Binding bind(BindContext& context) = 0;
   virtual void forward(const Io& io) = 0;
   virtual void backward(const Io& io) = 0;  // training phase only

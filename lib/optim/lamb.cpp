@@ -1,10 +1,6 @@
 // LAMB: Adam's direction with decoupled weight decay, its length set parameter by parameter by a trust ratio
-// (trust_ratio.h).
-#include <algorithm>
-#include <cmath>
-
+// (backend/trust_ratio.h).
 #include "optim/optimizer_kinds.h"
-#include "optim/trust_ratio.h"
 
 namespace lockstep {
 namespace {
@@ -14,31 +10,30 @@ class Lamb final : public Optimizer {
   explicit Lamb(OptimizerInit init) : Optimizer(std::move(init)) {
     exp_avg_ = add_state("exp_avg");
     exp_avg_sq_ = add_state("exp_avg_sq");
-    size_t longest = 0;
-    for (int i = 0; i < groups(); ++i)
-      for (const ParameterRange& range : group(i).ranges) longest = std::max(longest, range.count);
-    direction_ = add_scratch(longest);
+    direction_ = add_scratch(arena_size());
+    norms_ = range_norms();
   }
 
-  bool reads_back() const override { return true; }
+  bool numbers_per_parameter() const override { return true; }
 
  private:
-  void update(const Range& r) override {
+  void prepare(const Range& r) override {
     const LambArgs args{.beta1 = r.momentum,
                         .beta2 = settings().beta2,
                         .eps = settings().eps.value(),
                         .weight_decay = r.weight_decay,
                         .maximize = settings().maximize,
                         .t = step_count()};
-    ops().lamb_direction(args, r.count, r.p, r.g, exp_avg_ + r.offset, exp_avg_sq_ + r.offset, direction_);
-    const double ratio = r.adapt ? lamb_trust_ratio(std::sqrt(ops().sum_of_squares(r.count, r.p)),
-                                                    std::sqrt(ops().sum_of_squares(r.count, direction_)))
-                                 : 1;
-    ops().sgd({.lr = r.lr * ratio}, r.count, r.p, direction_, nullptr);
+    ops().lamb_direction(args, r.count, r.p, r.g, exp_avg_ + r.offset, exp_avg_sq_ + r.offset, direction_ + r.offset);
   }
+  void prepared(const float* parameters, const float* /*gradients*/) override {
+    norms_->lamb_ratios(parameters, direction_);
+  }
+  void update(const Range& r) override { norms_->step_by_ratio(r.index, r.lr, r.p, direction_ + r.offset); }
 
   float *exp_avg_ = nullptr, *exp_avg_sq_ = nullptr;
-  float* direction_ = nullptr;  // of one parameter at a time
+  float* direction_ = nullptr;  // of all parameters: their norms are summed together
+  std::unique_ptr<SliceNorms> norms_;
 };
 
 }  // namespace

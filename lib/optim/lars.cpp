@@ -1,9 +1,9 @@
-// LARS: SGD whose gradient is scaled parameter by parameter by a trust ratio (trust_ratio.h).
+// LARS: SGD whose gradient is scaled parameter by parameter by a trust ratio
+// (backend/trust_ratio.h).
 #include <cmath>
 
 #include "core/error.h"
 #include "optim/optimizer_kinds.h"
-#include "optim/trust_ratio.h"
 
 namespace lockstep {
 namespace {
@@ -12,32 +12,30 @@ class Lars final : public Optimizer {
  public:
   explicit Lars(OptimizerInit init) : Optimizer(std::move(init)) {
     if (settings().momentum > 0 || settings().momentum_scheduled) buffer_ = add_state("momentum_buffer");
+    norms_ = range_norms();
   }
 
-  bool reads_back() const override { return true; }
+  bool numbers_per_parameter() const override { return true; }
 
  private:
   bool can_gain_momentum() const override { return buffer_ != nullptr; }
 
+  void prepared(const float* parameters, const float* gradients) override {
+    norms_->lars_ratios(parameters, gradients, settings().trust_coefficient, settings().eps.value());
+  }
   void update(const Range& r) override {
-    const double ratio = r.adapt ? trust(r) : 1;
     const SgdArgs args{.lr = r.lr,
                        .momentum = r.momentum,
                        .dampening = 0,
-                       .weight_decay = ratio * r.weight_decay,
-                       .gradient_scale = ratio,
+                       .weight_decay = r.weight_decay,
                        .nesterov = settings().nesterov,
                        .maximize = settings().maximize,
                        .first_step = step_count() == 1};
-    ops().sgd(args, r.count, r.p, r.g, at_offset(buffer_, r.offset));
-  }
-
-  double trust(const Range& r) const {
-    return lars_trust_ratio(settings().trust_coefficient, std::sqrt(ops().sum_of_squares(r.count, r.p)),
-                            std::sqrt(ops().sum_of_squares(r.count, r.g)), r.weight_decay, settings().eps.value());
+    norms_->sgd_by_ratio(r.index, args, r.p, r.g, at_offset(buffer_, r.offset));
   }
 
   float* buffer_ = nullptr;
+  std::unique_ptr<SliceNorms> norms_;
 };
 
 }  // namespace

@@ -50,21 +50,38 @@ float* Optimizer::add_scratch(size_t floats) {
   return buffers_.back().as<float>().data();
 }
 
+std::unique_ptr<SliceNorms> Optimizer::range_norms() const {
+  std::vector<Slice> slices;
+  for (const ParameterGroup& group : groups_)
+    for (const ParameterRange& range : group.ranges)
+      slices.push_back({range.offset, range.count, group.weight_decay, group.adapt});
+  return ops_.slice_norms(slices);
+}
+
+template <class Work>
+void Optimizer::for_each_range(float* parameters, const float* gradients, const Work& work) const {
+  size_t index = 0;
+  for (size_t i = 0; i < groups_.size(); ++i)
+    for (const ParameterRange& range : groups_[i].ranges)
+      work(Range{.offset = range.offset,
+                 .count = range.count,
+                 .p = parameters + range.offset,
+                 .g = gradients + range.offset,
+                 .lr = lr_[i],
+                 .weight_decay = groups_[i].weight_decay,
+                 .momentum = momentum_[i],
+                 .adapt = groups_[i].adapt,
+                 .index = index++});
+}
+
 void Optimizer::step(std::span<float> parameters, std::span<const float> gradients) {
   if (parameters.size() != arena_size_ || gradients.size() != arena_size_)
     throw_error("optimizer: expected arenas of {} floats, found {} parameters and {} gradients", arena_size_,
                 parameters.size(), gradients.size());
   ++step_count_;
-  for (size_t i = 0; i < groups_.size(); ++i)
-    for (const ParameterRange& range : groups_[i].ranges)
-      update({.offset = range.offset,
-              .count = range.count,
-              .p = parameters.data() + range.offset,
-              .g = gradients.data() + range.offset,
-              .lr = lr_[i],
-              .weight_decay = groups_[i].weight_decay,
-              .momentum = momentum_[i],
-              .adapt = groups_[i].adapt});
+  for_each_range(parameters.data(), gradients.data(), [this](const Range& range) { prepare(range); });
+  prepared(parameters.data(), gradients.data());
+  for_each_range(parameters.data(), gradients.data(), [this](const Range& range) { update(range); });
 }
 
 size_t Optimizer::checked(int index) const {

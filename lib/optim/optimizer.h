@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/optimizer_ops.h"
+#include "backend/slice_norms.h"
 #include "core/buffer.h"
 #include "optim/parameter_groups.h"
 #include "optim/settings.h"
@@ -48,8 +49,8 @@ class Optimizer {
 
   // SGD's and RMSprop's momentum, Adam's beta1: what one-cycle moves against the learning rate.
   virtual bool has_momentum() const { return true; }
-  // An update needs numbers of the arrays on the host, and waits for them.
-  virtual bool reads_back() const { return false; }
+  // An update is asked for parameter by parameter, each with its own numbers: too many for a recorded step.
+  virtual bool numbers_per_parameter() const { return false; }
   double momentum(int group) const;               // throws Error: the kind has none
   void set_momentum(int group, double momentum);  // throws Error: outside [0, 1), no buffer was allocated for it
 
@@ -63,6 +64,7 @@ class Optimizer {
   float* add_state(std::string_view name);  // in the constructor only; zeros
   float* add_scratch(size_t floats);        // likewise, but no part of the state
   const OptimizerOps& ops() const { return ops_; }
+  std::unique_ptr<SliceNorms> range_norms() const;  // of all groups' ranges, by index; in the constructor only
   size_t arena_size() const { return arena_size_; }
 
   struct Range {  // what one kernel call works on
@@ -70,8 +72,13 @@ class Optimizer {
     float* p;
     const float* g;
     double lr, weight_decay, momentum;
-    bool adapt;  // with a trust ratio, where the kind has one
+    bool adapt;        // with a trust ratio, where the kind has one
+    size_t index = 0;  // among the ranges of all groups
   };
+  // Before update is called for any range: for kinds that need to have seen all of them. prepare is called for each,
+  // then prepared once, with the arenas.
+  virtual void prepare(const Range& /*range*/) {}
+  virtual void prepared(const float* /*parameters*/, const float* /*gradients*/) {}
   // Step number step_count() (from 1 in the first step). `state + offset` belongs to p[0].
   virtual void update(const Range& range) = 0;
   virtual bool can_gain_momentum() const { return true; }  // false: no buffer for it
@@ -79,6 +86,8 @@ class Optimizer {
   static float* at_offset(float* state, size_t offset) { return state == nullptr ? nullptr : state + offset; }
 
  private:
+  template <class Work>
+  void for_each_range(float* parameters, const float* gradients, const Work& work) const;
   size_t checked(int group) const;  // throws Error: no such group
 
   const OptimizerSettings settings_;

@@ -35,7 +35,8 @@ struct OptimizerSettings {
 // default. Throws Error naming the key ("optimizer.nesterov: ...").
 OptimizerSettings resolve(OptimizerSettings settings);
 
-// lars and lamb: every parameter has a trust ratio of its own (trust_ratio.h), so ranges must not span parameters.
+// lars and lamb: every parameter has a trust ratio of its own (backend/trust_ratio.h), so ranges must not span
+// parameters.
 bool adapts_by_parameter(const OptimizerSettings& settings);
 
 // "sgd, adam, ..." in a fixed order.

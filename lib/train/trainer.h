@@ -23,6 +23,7 @@
 #include "dist/running_statistics.h"
 #include "dist/virtual_ranks.h"
 #include "nn/network.h"
+#include "optim/clip.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/parameter_groups.h"
@@ -153,7 +154,7 @@ class Trainer {
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
-  double clip();
+  void clip();
   // trainer_record.cpp: steps that are recorded.
   void prepare_recordings();
   std::string why_not_recorded() const;
@@ -234,6 +235,7 @@ class Trainer {
   std::unique_ptr<StepRecordings> recordings_;  // null: steps are not recorded
   std::optional<int64_t> unsettled_;            // the recorded step whose losses have not been looked at
   std::vector<ParameterRange> slices_;          // what clipping takes norms over
+  std::optional<NormClip> norm_clip_;           // train.clip_norm
   bool mean_ = true;                            // train.reduction
   bool average_ranks_ = false;                  // distributed.average
   double weight_per_sample_ = 0;                // of the loss; 0: depends on the targets, known after the forward pass
@@ -256,7 +258,6 @@ class Trainer {
   StepStart step_start_;
   std::vector<Piece> pieces_;
   StepClock clock_{backend_.make_stopwatch(), [this] { backend_.synchronize(); }};
-  double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   double evaluation_seconds_ = 0;  // inside the current log interval, not counted as training time

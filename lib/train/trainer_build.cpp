@@ -113,6 +113,8 @@ void Trainer::build_on_parameters() {
                               [this](size_t bytes) { return backend_.allocate(bytes); });
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());
+  if (config_.train.clip_norm)
+    norm_clip_.emplace(backend_.optimizer_ops(), slices_, *config_.train.clip_norm, config_.train.clip_norm_type);
   if (config_.log.noise_scale) {
     check_noise_scale(config_, weight_per_sample_);
     noise_scale_ = std::make_unique<NoiseScale>(communicator_, backend_.optimizer_ops(), ranks_.held);

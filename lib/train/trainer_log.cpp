@@ -94,7 +94,7 @@ void Trainer::log_step(int64_t step_in_epoch) {
                     .samples = epoch_plan_.step_samples(step_in_epoch),
                     .samples_seen = epoch_ * plan_.epoch().consumed() + position_,
                     .samples_per_second = static_cast<double>(samples_since_log_) / seconds_between(last_log_, now),
-                    .gradient_norm = gradient_norm_,
+                    .gradient_norm = norm_clip_ ? norm_clip_->norm() : -1,
                     .time = clock_.take_from(sums, communicator_.size())};
   if (loss_scaling_->active()) {
     record.loss_scale = loss_scaling_->factor();

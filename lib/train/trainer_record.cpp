@@ -36,8 +36,8 @@ std::string Trainer::why_not_recorded() const {
     return "train.on_nonfinite: skip looks at the gradients before it decides on an update";
   if (noise_scale_) return "log.noise_scale measures gradients on the host";
   if (mean_ && weight_per_sample_ == 0) return "the loss is divided by the targets' weights, which the host sums";
-  if (config_.train.clip_norm) return "train.clip_norm reads a norm back";
-  if (optimizer_->reads_back()) return fmt::format("optimizer.kind: {} reads norms back", config_.optimizer.kind);
+  if (optimizer_->numbers_per_parameter())
+    return fmt::format("optimizer.kind: {} has numbers of its own for every parameter", config_.optimizer.kind);
   if (std::ranges::any_of(config_.model.layers, [](const LayerSpec& layer) { return layer.torch_stream; }))
     return "torch_stream draws dropout's masks on the host";
   return "";

@@ -5,7 +5,6 @@
 
 #include "comm/sum_tree.h"
 #include "core/counter_rng.h"
-#include "optim/clip.h"
 #include "train/trainer.h"
 
 namespace lockstep {
@@ -154,7 +153,7 @@ void Trainer::empty_micro_step(bool accumulate) {
 
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
-  gradient_norm_ = clip();
+  clip();
   optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
   if (average_) average_->update();
 }
@@ -242,15 +241,10 @@ int64_t Trainer::samples_of_step(int64_t step_in_epoch) const {
   return samples;
 }
 
-// Returns the gradient norm before clipping, or -1 when nobody asked.
-double Trainer::clip() {
+void Trainer::clip() {
   const std::span<float> gradients = network_->store().gradients();
-  double norm = -1;
-  if (config_.train.clip_norm)
-    norm = clip_by_norm(backend_.optimizer_ops(), slices_, gradients, *config_.train.clip_norm,
-                        config_.train.clip_norm_type);
+  if (norm_clip_) norm_clip_->clip(gradients);
   if (config_.train.clip_value) clip_by_value(backend_.optimizer_ops(), slices_, gradients, *config_.train.clip_value);
-  return norm;
 }
 
 }  // namespace lockstep

@@ -1,6 +1,9 @@
 // What the GPU does element by element beside the CPU: copies, activations, dropout, the updates of all optimizers.
 #include <doctest/doctest.h>
 
+#include <limits>
+
+#include "backend/slice_norms.h"
 #include "gpu/operation.h"
 
 using namespace lockstep;
@@ -128,5 +131,36 @@ TEST_CASE("updates of every optimizer on the GPU are those of the CPU") {
              const float* x = device.put(normal(n, 1));
              const double sums[] = {ops.sum_of_squares(n, x), ops.sum_of_abs(n, x), ops.sum_of_powers(n, x, 3)};
              return {Floats(std::begin(sums), std::end(sums)), {ops.max_abs(n, x)}};
+           }});
+}
+
+TEST_CASE("clipping and trust ratios on the GPU are those of the CPU") {
+  const std::vector<Slice> slices{{0, n, 0.01}, {n, 7, 0}, {n + 16, 20'000, 0.02}};
+  constexpr size_t arena = n + 16 + 20'000;
+  for (const double type : {2.0, 1.0, 3.0, std::numeric_limits<double>::infinity()})
+    compare({"clipping", kSums, [&](Device& device) -> std::vector<Floats> {
+               const auto norms = device.backend().optimizer_ops().slice_norms(slices);
+               float* x = device.put(normal(arena, 1));
+               norms->clip(x, 0.5, type);
+               return {device.get(x, arena), {norms->total()}};
+             }});
+  compare({"LARS", kSums, [&](Device& device) -> std::vector<Floats> {
+             const auto norms = device.backend().optimizer_ops().slice_norms(slices);
+             float *p = device.put(normal(arena, 1)), *g = device.put(normal(arena, 2)), *m = device.zeros(arena);
+             norms->lars_ratios(p, g, 1e-3, 1e-8);
+             for (size_t i = 0; i < slices.size(); ++i) {
+               const size_t at = slices[i].offset;
+               norms->sgd_by_ratio(i, {.lr = 0.1, .momentum = 0.9, .weight_decay = slices[i].weight_decay}, p + at,
+                                   g + at, m + at);
+             }
+             return {device.get(p, arena), device.get(m, arena)};
+           }});
+  compare({"LAMB", kSums, [&](Device& device) -> std::vector<Floats> {
+             const auto norms = device.backend().optimizer_ops().slice_norms(slices);
+             float *p = device.put(normal(arena, 1)), *u = device.put(normal(arena, 2));
+             norms->lamb_ratios(p, u);
+             for (size_t i = 0; i < slices.size(); ++i)
+               norms->step_by_ratio(i, 0.1, p + slices[i].offset, u + slices[i].offset);
+             return {device.get(p, arena)};
            }});
 }

@@ -24,13 +24,14 @@ TEST_CASE("a step with its clipping and its schedule allocates nothing") {
                        {{"group 1", {{0, 16}}, 0.1, 0.01}, {"the rest", {{16, 48}}, 0.1, 0}}, 64, ops);
     Schedule schedule = make_schedule(schedule_settings, 0.1, 10);
     const std::vector<ParameterRange> slices{{0, 10}, {16, 40}};
+    NormClip clip(ops, slices, 1.0), cubic_clip(ops, slices, 1.0, 3.0);
     std::vector<float> p(64, 1), g(64, 0.5);
     optimizer->step(p, g);
     const int64_t before = test::allocations();
     for (int64_t t = 1; t < 10; ++t) {
       for (int group = 0; group < optimizer->groups(); ++group) optimizer->set_lr(group, schedule.lr(t));
-      clip_by_norm(ops, slices, g, 1.0);
-      clip_by_norm(ops, slices, g, 1.0, 3.0);
+      clip.clip(g);
+      cubic_clip.clip(g);
       clip_by_value(ops, slices, g, 0.5);
       optimizer->step(p, g);
     }

@@ -1,5 +1,5 @@
 // LARS and LAMB against plain loops in double: per-parameter trust ratios, what is excluded, zeros.
-#include "optim/trust_ratio.h"
+#include "backend/trust_ratio.h"
 
 #include <doctest/doctest.h>
 

@@ -203,7 +203,8 @@ TEST_CASE("what cuBLASLt would not take is refused by the simulated one") {
   const Buffer a = context.allocate(3 * 4 * 4), b = context.allocate(4 * 6 * 4), d = context.allocate(3 * 6 * 4);
   const Buffer workspace = context.allocate(product.workspace_bytes()), bias = context.allocate(3 * 4);
   const auto misuse_of = [&](const void* b_from, const void* bias_from, void* scratch) {
-    CHECK_THROWS_AS(product.run(a.data(), b_from, bias_from, false, d.data(), scratch), Error);
+    CHECK_THROWS_AS(product.run({.a = a.data(), .b = b_from, .d = d.data(), .workspace = scratch, .bias = bias_from}),
+                    Error);
     return sim::last_misuse();
   };
   CHECK(misuse_of(b.data(), nullptr, workspace.data()) == "cublasLtMatmul: the bias is no device memory");
@@ -212,6 +213,7 @@ TEST_CASE("what cuBLASLt would not take is refused by the simulated one") {
   CHECK(misuse_of(d.data(), bias.data(), workspace.data()) == "cublasLtMatmul: a matrix that is not in device memory");
   CHECK(misuse_of(b.as<float>().data() + 1, bias.data(), workspace.data()) ==
         "cublasLtMatmul: a matrix that is not in device memory");
-  CHECK_NOTHROW(product.run(a.data(), b.data(), bias.data(), false, d.data(), workspace.data()));
+  CHECK_NOTHROW(
+      product.run({.a = a.data(), .b = b.data(), .d = d.data(), .workspace = workspace.data(), .bias = bias.data()}));
   context.synchronize(context.compute());
 }

@@ -20,9 +20,15 @@ cudaDataType_t type_of(DType type) {
 }
 
 cublasLtEpilogue_t epilogue_of(const ProductSpec& spec) {
+  if (spec.mask && spec.relu) return spec.bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+  if (spec.mask) return spec.bias_gradient ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
+  if (spec.bias_gradient) return CUBLASLT_EPILOGUE_BGRADB;
   if (spec.bias) return spec.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   return spec.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
+
+// From column to column of a mask, in bits, as the library wants it.
+int64_t mask_step(int64_t rows) { return static_cast<int64_t>(align_up(static_cast<size_t>(rows), 128)); }
 
 }  // namespace
 
@@ -53,45 +59,67 @@ void BlasLt::check(cublasStatus_t status, const char* call) const {
   if (status != CUBLAS_STATUS_SUCCESS) throw_error("{} failed: {}", call, functions_.status_text(status));
 }
 
-Product::Product(const BlasLt& blas, const ProductSpec& spec)
-    : blas_(blas),
-      spec_(spec),
-      product_(describe()),
-      a_(layout(spec.a)),
-      b_(layout(spec.b)),
-      d_(layout({spec.type, spec.a.transposed ? spec.a.columns : spec.a.rows,
-                 spec.b.transposed ? spec.b.rows : spec.b.columns})) {
-  choose_algorithm();
+Product::Product(const BlasLt& blas, const ProductSpec& spec, Unplanned)
+    : blas_(&blas), spec_(spec), product_(describe()), a_(layout(spec.a)), b_(layout(spec.b)), d_(layout(result())) {}
+
+Product::Product(const BlasLt& blas, const ProductSpec& spec) : Product(blas, spec, Unplanned{}) {
+  if (!choose_algorithm())
+    throw_error("cuBLASLt has no algorithm for a product of {}: {} x {} with {} x {}", name(spec_.a.type), spec_.a.rows,
+                spec_.a.columns, spec_.b.rows, spec_.b.columns);
 }
 
+std::optional<Product> Product::find(const BlasLt& blas, const ProductSpec& spec) {
+  std::optional<Product> product(Product(blas, spec, Unplanned{}));
+  if (!product->choose_algorithm()) product.reset();
+  return product;
+}
+
+Matrix Product::result() const {
+  return {spec_.type, spec_.a.transposed ? spec_.a.columns : spec_.a.rows,
+          spec_.b.transposed ? spec_.b.rows : spec_.b.columns};
+}
+
+size_t Product::mask_bytes(int64_t rows, int64_t columns) { return static_cast<size_t>(mask_step(rows) / 8 * columns); }
+
 Product::Description Product::describe() const {
-  const BlasLtFunctions& lt = blas_.functions();
+  const BlasLtFunctions& lt = blas_->functions();
   cublasLtMatmulDesc_t made = nullptr;
-  const bool rounded = blas_.tf32() && spec_.a.type == DType::f32;
+  const bool rounded = blas_->tf32() && spec_.a.type == DType::f32;
   const cublasComputeType_t compute = rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  blas_.check(lt.create_product(&made, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  blas_->check(lt.create_product(&made, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
   Description product(made, lt.destroy_product);
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, int32_t value) {
-    blas_.check(lt.set_product(made, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
+    blas_->check(lt.set_product(made, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, spec_.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, spec_.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<int32_t>(epilogue_of(spec_)));
+  // While an algorithm is looked for, pointers only say how they will be aligned.
+  const auto promise = [&](cublasLtMatmulDescAttributes_t attribute) {
+    const auto pointer = static_cast<uint64_t>(alignment);
+    blas_->check(lt.set_product(made, attribute, &pointer, sizeof(pointer)), "cublasLtMatmulDescSetAttribute");
+  };
+  if (spec_.bias || spec_.bias_gradient) promise(CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  if (!spec_.mask) return product;
+  promise(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+  const int64_t step = mask_step(result().rows);
+  blas_->check(lt.set_product(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &step, sizeof(step)),
+               "cublasLtMatmulDescSetAttribute");
   return product;
 }
 
 Product::Layout Product::layout(const Matrix& matrix) const {
-  const BlasLtFunctions& lt = blas_.functions();
+  const BlasLtFunctions& lt = blas_->functions();
   const auto rows = static_cast<uint64_t>(matrix.rows), columns = static_cast<uint64_t>(matrix.columns);
   cublasLtMatrixLayout_t made = nullptr;
-  blas_.check(lt.create_layout(&made, type_of(matrix.type), rows, columns, matrix.rows), "cublasLtMatrixLayoutCreate");
+  blas_->check(lt.create_layout(&made, type_of(matrix.type), rows, columns, matrix.rows), "cublasLtMatrixLayoutCreate");
   return {made, lt.destroy_layout};
 }
 
-void Product::choose_algorithm() {
-  const BlasLtFunctions& lt = blas_.functions();
+bool Product::choose_algorithm() {
+  const BlasLtFunctions& lt = blas_->functions();
   cublasLtMatmulPreference_t wanted = nullptr;
-  blas_.check(lt.create_preference(&wanted), "cublasLtMatmulPreferenceCreate");
+  blas_->check(lt.create_preference(&wanted), "cublasLtMatmulPreferenceCreate");
   // Parts of a sum may be added by way of the workspace, in their order; not in the 16 bits of the result.
   const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   cublasStatus_t status = lt.set_preference(wanted, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most_workspace, 8);
@@ -106,29 +134,33 @@ void Product::choose_algorithm() {
   int count = 0;
   const bool asked = status == CUBLAS_STATUS_SUCCESS;
   if (asked)
-    status =
-        lt.heuristic(blas_.handle(), product_.get(), a_.get(), b_.get(), d_.get(), d_.get(), wanted, 1, &found, &count);
+    status = lt.heuristic(blas_->handle(), product_.get(), a_.get(), b_.get(), d_.get(), d_.get(), wanted, 1, &found,
+                          &count);
   lt.destroy_preference(wanted);
-  blas_.check(status, asked ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmulPreferenceSetAttribute");
-  if (count == 0)
-    throw_error("cuBLASLt has no algorithm for a product of {}: {} x {} with {} x {}", name(spec_.a.type), spec_.a.rows,
-                spec_.a.columns, spec_.b.rows, spec_.b.columns);
+  if (asked && status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  blas_->check(status, asked ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmulPreferenceSetAttribute");
+  if (count == 0) return false;
   algorithm_ = found.algo;
   workspace_bytes_ = found.workspaceSize;
+  return true;
 }
 
-void Product::run(const void* a, const void* b, const void* bias, bool accumulate, void* d, void* workspace) {
-  const BlasLtFunctions& lt = blas_.functions();
-  if (bias != bias_) {
-    blas_.check(lt.set_product(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&bias),
-                               sizeof(bias)),
-                "cublasLtMatmulDescSetAttribute");
-    bias_ = bias;
-  }
-  const float one = 1, beta = accumulate ? 1 : 0;
-  blas_.check(lt.matmul(blas_.handle(), product_.get(), &one, a, a_.get(), b, b_.get(), &beta, d, d_.get(), d, d_.get(),
-                        &algorithm_, workspace, workspace_bytes_, blas_.context().compute().get()),
-              "cublasLtMatmul");
+void Product::point(cublasLtMatmulDescAttributes_t attribute, const void* to, const void*& described) {
+  if (to == described) return;
+  blas_->check(blas_->functions().set_product(product_.get(), attribute, static_cast<const void*>(&to), sizeof(to)),
+               "cublasLtMatmulDescSetAttribute");
+  described = to;
+}
+
+void Product::run(const ProductArrays& arrays) {
+  if (spec_.bias) point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, arrays.bias, bias_);
+  if (spec_.bias_gradient) point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, arrays.bias_gradient, bias_);
+  if (spec_.mask) point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, arrays.mask, mask_);
+  const float one = 1, beta = arrays.accumulate ? 1 : 0;
+  blas_->check(blas_->functions().matmul(blas_->handle(), product_.get(), &one, arrays.a, a_.get(), arrays.b, b_.get(),
+                                         &beta, arrays.d, d_.get(), arrays.d, d_.get(), &algorithm_, arrays.workspace,
+                                         workspace_bytes_, blas_->context().compute().get()),
+               "cublasLtMatmul");
 }
 
 }  // namespace lockstep::cuda

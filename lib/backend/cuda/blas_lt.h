@@ -1,5 +1,6 @@
 // Matrix products by cuBLASLt. A Product is planned once: descriptors, and the algorithm that its heuristic names first
-// among those whose sums have a fixed order, so every run has the same bits.
+// among those whose sums have a fixed order, so every run has the same bits. Bias, ReLU, its mask and the gradient of a
+// bias can be part of it, as far as the library has an algorithm that does them.
 #pragma once
 
 #include <cublasLt.h>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "backend/cuda/context.h"
 #include "core/shape.h"
@@ -66,6 +68,22 @@ struct ProductSpec {
   Matrix a, b;
   DType type = DType::f32;  // of d
   bool bias = false, relu = false;
+  // With relu: keeps the ReLU's mask. Without: d = a b, masked by one that was kept.
+  bool mask = false;
+  // The sums of d's rows once it is masked; without mask those of b's columns, an element per column of d. They have
+  // d's type.
+  bool bias_gradient = false;
+};
+
+// What a product reads and writes, on the device. All begin at multiples of 16 bytes, the workspace at
+// Product::workspace_alignment.
+struct ProductArrays {
+  const void *a = nullptr, *b = nullptr;
+  void *d = nullptr, *workspace = nullptr;
+  const void* bias = nullptr;
+  void* bias_gradient = nullptr;  // overwritten
+  void* mask = nullptr;           // mask_bytes() of d; what is in it is the library's own
+  bool accumulate = false;        // d is added to instead of overwritten (without bias, activation and mask)
 };
 
 class Product {
@@ -74,26 +92,32 @@ class Product {
 
   // blas: outlives this object. Throws Error where there is no algorithm.
   Product(const BlasLt& blas, const ProductSpec& spec);
+  // Empty where there is none.
+  static std::optional<Product> find(const BlasLt& blas, const ProductSpec& spec);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // Queued on the compute stream. All arrays begin at multiples of 16 bytes, the workspace at workspace_alignment.
-  // accumulate: d is added to instead of overwritten (without bias and activation). bias: null without.
-  void run(const void* a, const void* b, const void* bias, bool accumulate, void* d, void* workspace);
+  static size_t mask_bytes(int64_t rows, int64_t columns);  // of a product's result
+  // Queued on the compute stream.
+  void run(const ProductArrays& arrays);
 
  private:
+  struct Unplanned {};
+  Product(const BlasLt& blas, const ProductSpec& spec, Unplanned);
   using Description = std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&cublasLtMatmulDescDestroy)>;
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, decltype(&cublasLtMatrixLayoutDestroy)>;
   Description describe() const;
   Layout layout(const Matrix& matrix) const;
-  void choose_algorithm();
+  Matrix result() const;
+  bool choose_algorithm();  // false: there is none
+  void point(cublasLtMatmulDescAttributes_t attribute, const void* to, const void*& described);
 
-  const BlasLt& blas_;
+  const BlasLt* blas_;
   ProductSpec spec_;
   Description product_;
   Layout a_, b_, d_;
   cublasLtMatmulAlgo_t algorithm_{};
   size_t workspace_bytes_ = 0;
-  const void* bias_ = nullptr;  // as the descriptor has it
+  const void *bias_ = nullptr, *mask_ = nullptr;  // as the descriptor has them
 };
 
 }  // namespace lockstep::cuda

@@ -40,40 +40,50 @@ class AffineLayer : public Layer {
     weight_gradient_ = context.trains(0);
     bias_gradient_ = spec_.bias && context.trains(1);
     plan_ = make_plan(context, relu_ ? Activation::relu : Activation::none);
+    planned();
     if (!context.stored) context.formats[0] = plan_->weight_format();
     output_type_ = plan_->output().dtype;
     output_count_ = static_cast<size_t>(plan_->output().shape.numel());
     return {.output = plan_->output(),
             .workspace_bytes = plan_->workspace_bytes(),
             .saved_bytes = plan_->saved_bytes(),
-            .backward_reads_input = weight_gradient_,
+            .backward_reads_input = weight_gradient_ || input_gradient_reads_input(),
             .backward_reads_output = masks()};
   }
   void forward(const Io& io) override {
     if (io.new_parameters) plan_->take_weights(io.parameters[0], io.workspace);
-    plan_->forward(io.x[0], io.parameters[0], spec_.bias ? io.parameters[1] : nullptr, io.y, io.workspace);
+    run_forward(io);
   }
   void backward(const Io& io) override {
     if (masks()) backend_->relu_mask(output_type_, output_count_, io.y, io.dy, io.dy);
     if (weight_gradient_ || bias_gradient_)
-      plan_->backward_weights(io.x[0], io.dy, io.gradients[0], spec_.bias ? io.gradients[1] : nullptr, io.accumulate,
-                              io.workspace);
-    if (input_gradient_) plan_->backward_data(io.dy, io.parameters[0], io.dx[0], io.workspace);
+      plan_->backward_weights(io.x[0], io.dy, io.gradients[0], bias_gradient_ ? io.gradients[1] : nullptr,
+                              io.accumulate, io.workspace);
+    if (input_gradient_) run_backward_data(io);
   }
 
  protected:
   virtual std::unique_ptr<AffinePlan> make_plan(const BindContext& context, Activation activation) const = 0;
+  virtual void planned() {}  // plan_ has just been made
+  virtual bool input_gradient_reads_input() const { return false; }
+  virtual void run_forward(const Io& io) {
+    plan_->forward(io.x[0], io.parameters[0], spec_.bias ? io.parameters[1] : nullptr, io.y, io.workspace);
+  }
+  virtual void run_backward_data(const Io& io) {
+    plan_->backward_data(io.dy, io.parameters[0], io.dx[0], io.workspace);
+  }
 
   LayerSpec spec_;
   std::string where_;
   Shape weight_shape_;  // [out, in...], set by infer
+  bool input_gradient_ = true, weight_gradient_ = true, bias_gradient_ = true;
+  std::unique_ptr<AffinePlan> plan_;
 
  private:
   bool masks() const { return relu_ && !premasked_; }
 
-  bool relu_ = false, premasked_ = false, input_gradient_ = true, weight_gradient_ = true, bias_gradient_ = true;
+  bool relu_ = false, premasked_ = false;
   Backend* backend_ = nullptr;
-  std::unique_ptr<AffinePlan> plan_;
   DType output_type_ = DType::f32;
   size_t output_count_ = 0;
 };

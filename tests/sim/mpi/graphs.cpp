@@ -71,6 +71,11 @@ TEST_CASE("recorded steps have the bits of others with what else a step may hold
   compare(kMlp, {"log.every=3", "checkpoint.every=5 steps"});
   compare(kMlp, {"log.every=1000", "train.ema=0.99"});
   compare(kMlp, {"log.per_rank=true", "log.indices=true"});
+  compare(kMlp, {"train.clip_norm=0.5", "optimizer.momentum=0.9"});
+  compare(kMlp, {"train.clip_norm=0.05", "train.clip_norm_type=inf", "train.accumulate=2", "train.batch_size=2"});
+  const std::string layers = "model.layers=[{linear: 12}, relu, {linear: 9}, relu, {linear: 3}]";
+  compare(kMlp, {layers, "train.accumulate=3", "train.batch_size=2"});
+  compare(kMlp, {layers, "train.precision=bf16"});
   compare(kMlp, {"train.precision=bf16"});
   compare(kMlp, {"distributed.first_bucket_mb=0", "distributed.bucket_mb=0"});
   compare(kMlp, {"distributed.overlap=false", "distributed.average=ranks"});

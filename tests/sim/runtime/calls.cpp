@@ -1,6 +1,7 @@
 #include "sim/runtime/calls.h"
 
 #include <mutex>
+#include <set>
 
 #include "sim/runtime/control.h"
 
@@ -17,6 +18,7 @@ struct Calls {
   int ignored_call = -1;
   std::string misuse;
   bool silent = false;
+  std::set<int> lost_epilogues;
 };
 
 Calls& state() {
@@ -57,6 +59,7 @@ void forget_calls() {
   calls.ignored.clear();
   calls.misuse.clear();
   calls.silent = false;
+  calls.lost_epilogues.clear();
 }
 
 bool is_silent() { return state().silent; }
@@ -74,6 +77,18 @@ void ignore_call(const std::string& function, int nth) {
   const std::scoped_lock lock(calls.mutex);
   calls.ignored = function;
   calls.ignored_call = nth;
+}
+
+void lose_epilogue(int epilogue) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  calls.lost_epilogues.insert(epilogue);
+}
+
+bool has_epilogue(int epilogue) {
+  Calls& calls = state();
+  const std::scoped_lock lock(calls.mutex);
+  return !calls.lost_epilogues.contains(epilogue);
 }
 
 std::map<std::string, int> calls() {

@@ -8,6 +8,7 @@ namespace lockstep::sim {
 bool call_fails(const char* function);
 bool is_ignored(const char* function);                       // the call that was just counted
 void misuse(const char* function, const std::string& what);  // kept for last_misuse()
+bool has_epilogue(int epilogue);
 bool is_silent();
 void forget_calls();
 

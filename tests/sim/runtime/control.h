@@ -25,6 +25,8 @@ void fail_call(const std::string& function, int nth);
 // The nth call (from 0) of a function does nothing and says that all is well: a mistake to be caught. Known to
 // cudaStreamWaitEvent. Until reset.
 void ignore_call(const std::string& function, int nth);
+// cuBLASLt has no algorithm for products with this epilogue, a cublasLtEpilogue_t. Until reset.
+void lose_epilogue(int epilogue);
 // How often each function was called since reset, and the last misuse that was found, empty if none: "cudaMemcpyAsync:
 // the host memory is not pinned".
 std::map<std::string, int> calls();

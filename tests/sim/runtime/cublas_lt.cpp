@@ -1,38 +1,18 @@
-// cuBLASLt's functions, for products of matrices without batches: computed from what the descriptors say, when the
-// stream comes to it. What the real library would refuse, or quietly compute wrong, is refused and told.
-#include <cublasLt.h>
+// cuBLASLt's functions: descriptors, the choice of an algorithm, and what a call of a product must keep to.
+#include "sim/runtime/cublas_lt.h"
 
+#include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/half.h"
 #include "sim/runtime/calls.h"
 #include "sim/runtime/device_memory.h"
 #include "sim/runtime/scheduler.h"
-#include "sim/runtime/tf32.h"
 
 using namespace lockstep::sim;
 
 struct cublasLtContext {};
 
 namespace {
-
-struct Layout {
-  cudaDataType type;
-  uint64_t rows, columns;
-  int64_t step;  // from column to column
-  size_t element() const { return type == CUDA_R_32F ? 4 : 2; }
-  size_t bytes() const { return ((columns - 1) * static_cast<uint64_t>(step) + rows) * element(); }
-};
-
-struct Description {
-  cublasComputeType_t compute;
-  cudaDataType scale;
-  int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N, epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
-};
 
 struct Preference {
   uint64_t workspace = 0;
@@ -45,6 +25,8 @@ struct Algorithm {
   static constexpr uint64_t kMagic = 0x10c45739;
   uint64_t magic = kMagic, m = 0, n = 0, k = 0, workspace = 0;
   uint32_t alignment_a = 0, alignment_b = 0, alignment_d = 0;
+  int16_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  uint16_t alignment_bias = 0, alignment_mask = 0;  // as the pointers were when it was chosen
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -54,107 +36,39 @@ Layout& of(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<Layout*>(la
 Description& of(cublasLtMatmulDesc_t product) { return *reinterpret_cast<Description*>(product); }
 Preference& of(cublasLtMatmulPreference_t preference) { return *reinterpret_cast<Preference*>(preference); }
 
-cublasStatus_t wrong(const char* function, const std::string& what, cublasStatus_t code = CUBLAS_STATUS_INVALID_VALUE) {
-  misuse(function, what);
-  return code;
-}
-
 template <class Value>
 cublasStatus_t set(const char* function, Value& value, const void* from, size_t bytes) {
-  if (from == nullptr || bytes != sizeof(value)) return wrong(function, "an attribute of another size");
+  if (from == nullptr || bytes != sizeof(value)) return wrong_product(function, "an attribute of another size");
   std::memcpy(&value, from, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
-struct Sizes {
-  uint64_t m, n, k;
-};
+bool aligned(const void* memory, uint32_t alignment) { return reinterpret_cast<uintptr_t>(memory) % alignment == 0; }
 
-// Shapes and types that belong together; what the table of the library's manual says of them.
-cublasStatus_t check_product(const char* function, const Description& product, const Layout& a, const Layout& b,
-                             const Layout& c, const Layout& d, Sizes& sizes) {
-  const bool ta = product.transpose_a == CUBLAS_OP_T, tb = product.transpose_b == CUBLAS_OP_T;
-  sizes = {ta ? a.columns : a.rows, tb ? b.rows : b.columns, ta ? a.rows : a.columns};
-  if ((tb ? b.columns : b.rows) != sizes.k || d.rows != sizes.m || d.columns != sizes.n || c.rows != d.rows ||
-      c.columns != d.columns)
-    return wrong(function, "matrices that do not fit each other");
-  for (const Layout* layout : {&a, &b, &c, &d}) {
-    if (layout->rows == 0 || layout->columns == 0) return wrong(function, "an empty matrix");
-    if (layout->step < static_cast<int64_t>(layout->rows)) return wrong(function, "columns that overlap");
-  }
-  const bool tf32 = product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-  if ((product.compute != CUBLAS_COMPUTE_32F && !tf32) || product.scale != CUDA_R_32F)
-    return wrong(function, "only fp32 sums are simulated", CUBLAS_STATUS_NOT_SUPPORTED);
-  if (tf32 && a.type != CUDA_R_32F) return wrong(function, "TF32 is for fp32 matrices", CUBLAS_STATUS_NOT_SUPPORTED);
-  const bool known = a.type == CUDA_R_32F || a.type == CUDA_R_16BF || a.type == CUDA_R_16F;
-  if (!known || a.type != b.type || c.type != d.type || (d.type != a.type && d.type != CUDA_R_32F))
-    return wrong(function, "no product of these types", CUBLAS_STATUS_NOT_SUPPORTED);
-  const bool reads_bias = (product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
-  const int rest = product.epilogue & ~(CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_RELU);
-  if (rest != 0 && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
-    return wrong(function, "this epilogue is not simulated", CUBLAS_STATUS_NOT_SUPPORTED);
-  if (!reads_bias && product.bias != nullptr) return wrong(function, "a bias that nobody reads");
+// What a pointer promises of those that will take its place; a null pointer as much as there is.
+uint16_t alignment_of(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  return static_cast<uint16_t>(address == 0 ? 256 : std::min<uintptr_t>(address & (~address + 1), 256));
+}
+
+// The epilogue's own arrays.
+cublasStatus_t check_epilogue(const char* function, const Matmul& run, const Algorithm& chosen) {
+  const DeviceMemory& memory = DeviceMemory::instance();
+  const Description& product = run.product;
+  const Epilogue epilogue(product.epilogue);
+  const uint64_t bias = epilogue.bias_length(run.sizes.m, run.sizes.n);
+  if (bias > 0 && !memory.holds(product.bias, bias * run.d.element()))
+    return wrong_product(
+        function, epilogue.has_gradient() ? "the bias gradient is no device memory" : "the bias is no device memory");
+  if (bias > 0 && !aligned(product.bias, chosen.alignment_bias))
+    return wrong_product(function, "a bias that is less aligned than was promised");
+  if (!epilogue.has_mask()) return CUBLAS_STATUS_SUCCESS;
+  if (!memory.holds(product.mask, static_cast<uint64_t>(product.mask_step) / 8 * run.sizes.n))
+    return wrong_product(function, "the mask is no device memory");
+  if (!aligned(product.mask, chosen.alignment_mask))
+    return wrong_product(function, "a mask that is less aligned than was promised");
   return CUBLAS_STATUS_SUCCESS;
 }
-
-float read(cudaDataType type, const void* from, size_t i) {
-  if (type == CUDA_R_32F) return static_cast<const float*>(from)[i];
-  if (type == CUDA_R_16BF) return lockstep::widen(static_cast<const lockstep::Bf16*>(from)[i]);
-  return lockstep::widen(static_cast<const lockstep::F16*>(from)[i]);
-}
-
-void write(cudaDataType type, float value, void* to, size_t i) {
-  if (type == CUDA_R_32F) static_cast<float*>(to)[i] = value;
-  if (type == CUDA_R_16BF) lockstep::narrow(value, static_cast<lockstep::Bf16*>(to)[i]);
-  if (type == CUDA_R_16F) lockstep::narrow(value, static_cast<lockstep::F16*>(to)[i]);
-}
-
-struct Matmul {
-  Description product;
-  Layout a, b, c, d;
-  Sizes sizes;
-  float alpha, beta;
-  const void *from_a, *from_b, *from_c;
-  void *to, *workspace;
-  size_t workspace_bytes;
-
-  // Sums go from k to k, so that a column of the result is a loop without dependencies.
-  bool operator()() const {
-    if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);  // whatever lay there is lost
-    std::vector<float> by_k(sizes.m * sizes.k), column(sizes.m);
-    for (uint64_t k = 0; k < sizes.k; ++k)
-      for (uint64_t m = 0; m < sizes.m; ++m)
-        by_k[k * sizes.m + m] = factor(a.type, from_a, at(a, product.transpose_a, m, k));
-    for (uint64_t n = 0; n < sizes.n; ++n) {
-      std::fill(column.begin(), column.end(), 0.0F);
-      for (uint64_t k = 0; k < sizes.k; ++k) {
-        const float one = factor(b.type, from_b, at(b, product.transpose_b, k, n));
-        const float* row = by_k.data() + k * sizes.m;
-        for (uint64_t m = 0; m < sizes.m; ++m) column[m] += row[m] * one;
-      }
-      for (uint64_t m = 0; m < sizes.m; ++m) write(d.type, finished(column[m], m, n), to, at(d, CUBLAS_OP_N, m, n));
-    }
-    return true;
-  }
-
- private:
-  float factor(cudaDataType type, const void* from, size_t i) const {
-    const float value = read(type, from, i);
-    return product.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32(value) : value;
-  }
-  static size_t at(const Layout& layout, int32_t transposed, uint64_t row, uint64_t column) {
-    return transposed == CUBLAS_OP_T ? row * static_cast<uint64_t>(layout.step) + column
-                                     : column * static_cast<uint64_t>(layout.step) + row;
-  }
-  float finished(float sum, uint64_t m, uint64_t n) const {
-    float value = alpha * sum;
-    if (beta != 0) value += beta * read(c.type, from_c, at(c, CUBLAS_OP_N, m, n));
-    if ((product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += read(d.type, product.bias, m);
-    return (product.epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && value <= 0 ? 0 : value;
-  }
-};
-
-bool aligned(const void* memory, uint32_t alignment) { return reinterpret_cast<uintptr_t>(memory) % alignment == 0; }
 
 }  // namespace
 
@@ -202,7 +116,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
     case CUBLASLT_MATMUL_DESC_TRANSB: return set(function, of(product).transpose_b, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE: return set(function, of(product).epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(function, of(product).bias, value, bytes);
-    default: return wrong(function, "this attribute is not simulated");
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return set(function, of(product).mask, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return set(function, of(product).mask_step, value, bytes);
+    default: return wrong_product(function, "this attribute is not simulated");
   }
 }
 
@@ -242,7 +158,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return set(function, wanted.alignment_b, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return set(function, wanted.alignment_c, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return set(function, wanted.alignment_d, value, bytes);
-    default: return wrong(function, "this attribute is not simulated");
+    default: return wrong_product(function, "this attribute is not simulated");
   }
 }
 
@@ -256,7 +172,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (const auto status = check_product(function, of(product), of(a), of(b), of(c), of(d), sizes);
       status != CUBLAS_STATUS_SUCCESS)
     return status;
-  if (most < 1) return wrong(function, "no result is wanted");
+  if (most < 1) return wrong_product(function, "no result is wanted");
+  *found = 0;
+  if (!has_epilogue(of(product).epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Preference& wanted = of(preference);
   const Algorithm chosen{.m = sizes.m,
                          .n = sizes.n,
@@ -264,7 +182,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                          .workspace = wanted.workspace < wanted_workspace ? 0 : wanted_workspace,
                          .alignment_a = wanted.alignment_a,
                          .alignment_b = wanted.alignment_b,
-                         .alignment_d = wanted.alignment_d};
+                         .alignment_d = wanted.alignment_d,
+                         .epilogue = static_cast<int16_t>(of(product).epilogue),
+                         .alignment_bias = alignment_of(of(product).bias),
+                         .alignment_mask = alignment_of(of(product).mask)};
   std::memcpy(&results->algo, &chosen, sizeof(chosen));
   results->workspaceSize = chosen.workspace;
   results->state = CUBLAS_STATUS_SUCCESS;
@@ -280,7 +201,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   constexpr const char* function = "cublasLtMatmul";
   const std::scoped_lock lock(Scheduler::instance().mutex());
   if (call_fails(function)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (handle == nullptr) return wrong(function, "no handle", CUBLAS_STATUS_NOT_INITIALIZED);
+  if (handle == nullptr) return wrong_product(function, "no handle", CUBLAS_STATUS_NOT_INITIALIZED);
   const Description& description = of(product);
   Matmul run{.product = description,
              .a = of(a_layout),
@@ -297,27 +218,25 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
       status != CUBLAS_STATUS_SUCCESS)
     return status;
   Algorithm chosen;
-  if (algorithm == nullptr) return wrong(function, "no algorithm");
+  if (algorithm == nullptr) return wrong_product(function, "no algorithm");
   std::memcpy(static_cast<void*>(&chosen), algorithm, sizeof(chosen));
   if (chosen.magic != Algorithm::kMagic || chosen.m != run.sizes.m || chosen.n != run.sizes.n ||
-      chosen.k != run.sizes.k)
-    return wrong(function, "an algorithm that was chosen for another product");
+      chosen.k != run.sizes.k || chosen.epilogue != description.epilogue)
+    return wrong_product(function, "an algorithm that was chosen for another product");
   const DeviceMemory& memory = DeviceMemory::instance();
-  if (chosen.workspace > workspace_bytes) return wrong(function, "less workspace than the algorithm wants");
+  if (chosen.workspace > workspace_bytes) return wrong_product(function, "less workspace than the algorithm wants");
   if (workspace_bytes > 0 && (!memory.holds(workspace, workspace_bytes) || !aligned(workspace, 256)))
-    return wrong(function, "the workspace is no device memory, or not aligned");
+    return wrong_product(function, "the workspace is no device memory, or not aligned");
   if (!memory.holds(a, run.a.bytes()) || !memory.holds(b, run.b.bytes()) || !memory.holds(d, run.d.bytes()) ||
       !memory.holds(c, run.c.bytes()))
-    return wrong(function, "a matrix that is not in device memory");
+    return wrong_product(function, "a matrix that is not in device memory");
   if (!aligned(a, chosen.alignment_a) || !aligned(b, chosen.alignment_b) || !aligned(d, chosen.alignment_d))
-    return wrong(function, "a matrix that is less aligned than was promised");
-  if ((description.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 &&
-      !memory.holds(description.bias, run.sizes.m * run.d.element()))
-    return wrong(function, "the bias is no device memory");
+    return wrong_product(function, "a matrix that is less aligned than was promised");
+  if (const auto status = check_epilogue(function, run, chosen); status != CUBLAS_STATUS_SUCCESS) return status;
   std::memcpy(&run.alpha, alpha, sizeof(float));
   std::memcpy(&run.beta, beta, sizeof(float));
   const auto number = static_cast<int>(reinterpret_cast<intptr_t>(stream));
-  if (!Scheduler::instance().exists(number)) return wrong(function, "no such stream");
+  if (!Scheduler::instance().exists(number)) return wrong_product(function, "no such stream");
   Scheduler::instance().enqueue(number, "matmul", run);
   return CUBLAS_STATUS_SUCCESS;
 }

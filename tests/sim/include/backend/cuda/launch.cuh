@@ -70,7 +70,7 @@ template <class Reduction, class Store>
 void reduce_columns(const ColumnShape& shape, const Reduction& reduction, const Store& store) {
   using Value = decltype(Reduction::identity());
   const unsigned threads = shape.threads();
-  std::array<Value, reduction_threads> shared;  // of one column
+  std::array<Value, reduction_threads> shared{};  // of one column
   for (size_t slice = shape.slices; slice-- > 0;) {
     for (size_t column = 0; column < shape.columns; ++column) {
       for (size_t row = 0; row < threads; ++row) {
