@@ -161,16 +161,19 @@ TEST_CASE("a dry run prints trials and commands and leaves nothing behind") {
 
 TEST_CASE("a sweep's report shows trials that are done and running with their curves and queued ones") {
   const SweepFolder folder(
-      "jobs: 1\nset: {log.every: 1, eval.every: never}\nlist: [{train.epochs: 1}, {train.epochs: 10000000}, {seed: "
+      "jobs: 1\nset: {log.every: 1000, eval.every: never}\nlist: [{train.epochs: 1}, {train.epochs: 10000000}, {seed: "
       "1}]\n");
   const pid_t child = start_child([&] {
     SweepFolder::as_root({"timeout", "--signal=TERM", "60", LOCKSTEP_BINARY, "sweep", (folder / "sweep.yaml").string()},
                          100);
   });
+  // Until it trains and has told a loss.
   Outcome report;
-  for (int tries = 0; tries < 100 && !(report.exit_code == 0 && report.says(" 1 running")); ++tries) {
+  bool trains = false;
+  for (int tries = 0; tries < 150 && !trains; ++tries) {
     usleep(200'000);
     report = folder.sweep({"--report"});
+    trains = report.says(" 1 running") && folder.results()["epochs=10000000"]["train_loss"].is_number();
   }
   CAPTURE(report.output);
   CHECK(report.exit_code == 0);

@@ -63,14 +63,14 @@ grep -q '3 trials, 2 to run' second.log || fail "resume: $(cat second.log)"
 [[ -L runs/array-3/1 && ! -e runs/array-3/2 ]] || fail "the array of what was missing: $(ls -l runs/array-3)"
 
 # Handed over and left alone: one at a time, the first runs and shows its curve, the second waits; neither is submitted again.
-sed -i '/^ *{world_size: 1, batch_size: 2}/d; s/^list:.*/list: [{train.epochs: 1000000}, {train.epochs: 1000001}, {world_size: 1, batch_size: 8}]/' sweep.yaml
+sed -i '/^ *{world_size: 1, batch_size: 2}/d; s/^list:.*/list: [{train.epochs: 1000000, log.every: 1000}, {train.epochs: 1000001}, {world_size: 1, batch_size: 8}]/' sweep.yaml
 "$lockstep" sweep sweep.yaml --submit --array --no-wait --jobs 1 --resume > left.log 2>&1 || fail "no-wait: $(cat left.log)"
 grep -q 'epochs=1000001: Slurm job [0-9]*_1$' left.log || fail "no-wait: $(cat left.log)"
 report_until '1 trials done, 1 running, 1 queued'
 [[ $code == 0 ]] || fail "report: expected exit code 0, found $code: $(cat report.log)"
-[[ $(state epochs=1000000) == running && $(state epochs=1000001) == queued ]] || fail "states: $(cat runs/results.csv)"
-grep -q '^epochs=1000000 .*running .* [0-9.e-]*$' report.log || fail "report: $(cat report.log)"
-grep -q '"label":"epochs=1000000"' runs/report.html || fail "no curve of the running trial in the page"
+report_until '^epochs=1000000,every=1000 .*running.* [0-9.e-]*[0-9]$'  # with its loss
+[[ $(state epochs=1000000,every=1000) == running && $(state epochs=1000001) == queued ]] || fail "states: $(cat runs/results.csv)"
+grep -q '"label":"epochs=1000000,every=1000"' runs/report.html || fail "no curve of the running trial in the page"
 "$lockstep" sweep sweep.yaml --submit --array --resume > again.log 2>&1 || fail "resume beside jobs: $(cat again.log)"
 grep -q '3 trials, 0 to run' again.log || fail "resume beside jobs: $(cat again.log)"
 
@@ -81,7 +81,7 @@ report_until '2 of 3 trials are not done'
 grep -q 'epochs=1000001,failed,.*_1 is CANCELLED' runs/results.csv || fail "cancelled: $(cat runs/results.csv)"
 
 # Asked to stop, the sweep cancels its tasks.
-sed -i 's/^list:.*/list: [{train.epochs: 2000000}, {train.epochs: 2000001}]/' sweep.yaml
+sed -i 's/^list:.*/list: [{train.epochs: 2000000, log.every: 1000}, {train.epochs: 2000001, log.every: 1000}]/' sweep.yaml
 "$lockstep" sweep sweep.yaml --submit --array > stopped.log 2>&1 &
 waiting=$!
 for (( i = 0; i < 100; ++i )); do
