@@ -137,7 +137,7 @@ train: {max_steps: 1, batch_size: 4}
   CHECK(batch > 10);
   CHECK(batch_of(one) > 4 * batch);
   CHECK(batch_of(one) < 20000);
-  CHECK(bytes_of(folder / "fitted.yaml").find(fmt::format("batch_size: {}\n", batch)) != std::string::npos);
+  CHECK(bytes_of(folder / "fitted.yaml").find(fmt::format("batch_size: {}", batch)) != std::string::npos);
   CHECK(run_process({LOCKSTEP_BINARY, "train", (folder / "fitted.yaml").string(), "--set",
                      "run.dir=" + (folder / "fitted").string()},
                     100)
