@@ -4,7 +4,15 @@
 
 namespace lockstep {
 
-void StepClock::append_to(std::vector<double>& sums, int rank, int world_size) const {
+void StepClock::read() {
+  settle_();
+  for (size_t lap = 0; lap < laps_.size(); ++lap)
+    seconds_[static_cast<size_t>(laps_[lap])] += watch_->seconds(lap, lap + 1);
+  laps_.clear();
+}
+
+void StepClock::append_to(std::vector<double>& sums, int rank, int world_size) {
+  read();
   const size_t first = sums.size();
   sums.resize(first + kStepPhases.size() * static_cast<size_t>(world_size));
   std::ranges::copy(seconds_, sums.begin() + static_cast<std::ptrdiff_t>(first) +

@@ -1,6 +1,7 @@
 // The trainer before its first step: data, counts, network, and what stands on its parameters. Whatever is wrong with a
 // config or a launch is found here, on all ranks alike.
 #include <algorithm>
+#include <exception>
 
 #include "comm/run_agreed.h"
 #include "core/build_info.h"
@@ -23,6 +24,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       backend_(backend),
       communicator_(communicator),
       log_(log),
+      exceptions_(std::uncaught_exceptions()),
       resolved_(to_yaml(config)),
       fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
@@ -41,7 +43,10 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
 
-Trainer::~Trainer() = default;
+// While an error unwinds sums may be under way for which other ranks no longer come: memory cannot go before they have.
+Trainer::~Trainer() {
+  if (std::uncaught_exceptions() > exceptions_) communicator_.give_up();
+}
 
 // The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
 void Trainer::build() {
@@ -144,6 +149,7 @@ void Trainer::build_on_parameters() {
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+  prepare_recordings();
 }
 
 // Batches lie where the device can fetch them.
