@@ -34,7 +34,11 @@ uint64_t fit_bytes(const std::string& wanted, int64_t world_size) {
   const NodeMemory node = node_memory(process_environment);
   const uint64_t available = std::min(node.free, node.granted.value_or(node.free));
   const uint64_t of_rank = available / 10 * 9 / static_cast<uint64_t>(world_size);
-  if (of_rank <= kProgramBytes) throw_error("--fit auto: {} for {} ranks", bytes_text(available), world_size);
+  if (of_rank <= kProgramBytes)
+    throw_error(
+        "--fit auto: nine tenths of {} ({}) for {} ranks are less than the {} that each takes for the program "
+        "itself: start fewer ranks per node, or ask for more memory",
+        bytes_text(available), node.why, world_size, bytes_text(kProgramBytes));
   return of_rank - kProgramBytes;
 }
 

@@ -52,8 +52,9 @@ struct Pool2dSpec {
   TensorDesc input;  // [N, C, H, W], any channel block
   Kind kind = Kind::max;
   std::array<int64_t, 2> kernel{2, 2}, stride{2, 2}, padding{0, 0};
+  std::array<int64_t, 2> dilation{1, 1};  // distance of the window's pixels; of a maximum only
   bool ceil_mode = false;
-  bool adaptive = false;  // adaptive: output is out_size, kernel/stride/padding are ignored (max or average)
+  bool adaptive = false;  // adaptive: output is out_size, what says more of windows is ignored (max or average)
   std::array<int64_t, 2> out_size{1, 1};
   bool mask_relu = false;  // the input is a ReLU's output: backward also applies that ReLU's gradient mask
   Phase phase = Phase::training;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "core/error.h"
 
@@ -62,6 +63,13 @@ std::vector<std::vector<std::string>> seen_on_node(std::span<const RankGpus> ran
   return visible;
 }
 
+// What hides the GPUs of a machine that has a driver for them.
+std::string hidden_by_list(const GpuFacts& facts) {
+  if (facts.driver == 0) return "";
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  return text == nullptr ? "" : fmt::format(": CUDA_VISIBLE_DEVICES={} shows none of this machine's", text);
+}
+
 }  // namespace
 
 std::vector<RankGpus> gather_gpus(Communicator& communicator, const MpiEnvironment& environment,
@@ -114,7 +122,8 @@ int take_gpu(Communicator& communicator, const MpiEnvironment& environment, bool
   const GpuFacts facts = gpu_facts();
   const std::vector<RankGpus> ranks = gather_gpus(communicator, environment, facts.visible);
   if (facts.visible.empty())
-    throw_error("device.kind cuda: {}; device.kind auto takes the CPU where there is no GPU", facts.why_none);
+    throw_error("device.kind cuda: {}{}; device.kind auto takes the CPU where there is no GPU", facts.why_none,
+                hidden_by_list(facts));
   std::vector<size_t> members;
   const auto visible = seen_on_node(ranks, environment.node_index(), members);
   const int index = pick_device(environment.local_rank(), visible, oversubscribe);

@@ -49,9 +49,7 @@ json page_of(const RunData& run) {
           {"samples", run.samples},
           {"steps_per_epoch", run.steps_per_epoch},
           {"arithmetic", run.arithmetic},
-          {"state", run.ended             ? "ended"
-                    : run.stopped.empty() ? "not ended"
-                                          : "stopped: " + run.stopped},
+          {"state", state_of(run)},
           {"seconds", run.ended ? number(run.seconds) : json(nullptr)},
           {"throughput", number(throughput(run))},
           {"config", run.config},

@@ -1,5 +1,7 @@
 #include "report/run_data.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -114,6 +116,10 @@ RunData read_run_data(const std::string& dir) {
   if (!stream) throw_error("{}: cannot be read: is {} a run directory?", path, dir);
   RunData run = parse_run_log(stream, path);
   run.label = label_of(dir);
+  std::error_code unknown;
+  const auto written = std::filesystem::last_write_time(path, unknown);
+  if (!unknown)
+    run.quiet = std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - written).count();
   return run;
 }
 
@@ -130,6 +136,18 @@ RunData parse_run_log(std::istream& stream, const std::string& path) {
   }
   if (!run.config.empty()) run.settings = dotted_settings(run.config, path);
   return run;
+}
+
+// A run that trains and one that was killed differ in how long they have been quiet.
+std::string state_of(const RunData& run) {
+  if (run.ended) return "ended";
+  if (!run.stopped.empty()) return "stopped: " + run.stopped;
+  if (!run.quiet) return "not ended";
+  const double seconds = std::max(*run.quiet, 0.0);
+  const auto [value, unit] = seconds < 120    ? std::pair(seconds, "s")
+                             : seconds < 7200 ? std::pair(seconds / 60, "min")
+                                              : std::pair(seconds / 3600, "h");
+  return fmt::format("not ended: last line {:.0f} {} ago", value, unit);
 }
 
 double throughput(const RunData& run) {

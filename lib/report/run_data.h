@@ -37,11 +37,15 @@ struct RunData {
   std::optional<int64_t> ended;                      // steps of a run that trained to its end
   double seconds = 0;                                // then
   std::string stopped;                               // why the run was asked to end
+  std::optional<double> quiet;                       // seconds since its log was last written to, where that is known
 };
 
 // Throws Error naming file and line for what is not a run's log. A last line cut off by a kill is left out.
 RunData read_run_data(const std::string& dir);
 RunData parse_run_log(std::istream& stream, const std::string& path);  // path: for messages
+
+// "ended", "stopped: WHY", "not ended: last line 12 s ago".
+std::string state_of(const RunData& run);
 
 // Samples a second over the whole run: samples between the first line and the last, by the time they took (without
 // evaluations and the first step, which warms up). NaN: fewer than two lines.

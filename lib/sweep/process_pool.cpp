@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/launch.h"
+#include "sweep/file_lock.h"
 
 namespace lockstep {
 namespace {
@@ -77,6 +78,7 @@ ProcessPool::~ProcessPool() {
 pid_t ProcessPool::start(const PooledCommand& command) {
   const int output = open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (output < 0) throw_error("{}: cannot be written: {}", command.output, std::strerror(errno));
+  take_lock(output);     // as long as the command has it open: others see that it runs (is_run_here)
   std::fflush(nullptr);  // what is in the buffers is this process's to write
   const pid_t parent = getpid(), child = fork();
   const int problem = errno;

@@ -34,6 +34,8 @@ std::string state_text(TrialOutcome::State state) {
     case TrialOutcome::State::done: return "done";
     case TrialOutcome::State::failed: return "failed";
     case TrialOutcome::State::stopped: return "stopped";
+    case TrialOutcome::State::queued: return "queued";
+    case TrialOutcome::State::running: return "running";
     case TrialOutcome::State::missing: break;
   }
   return "missing";
@@ -121,6 +123,10 @@ std::string agreement_note(const Agreement& agreement, const std::vector<Trial>&
 
 }  // namespace
 
+bool is_under_way(const TrialOutcome& outcome) {
+  return outcome.state == TrialOutcome::State::queued || outcome.state == TrialOutcome::State::running;
+}
+
 SweepResults sweep_results(const std::vector<Trial>& trials, const std::vector<TrialOutcome>& outcomes) {
   SweepResults results;
   results.columns = {"trial",
@@ -150,7 +156,7 @@ SweepResults sweep_results(const std::vector<Trial>& trials, const std::vector<T
            trial.global_batch, number(points[i].throughput)};
     add_scaling(row, points[i], points, bases[i]);
     add_outcome(row, outcomes[i], metrics);
-    results.failed.push_back(outcomes[i].state != TrialOutcome::State::done);
+    results.failed.push_back(outcomes[i].state != TrialOutcome::State::done && !is_under_way(outcomes[i]));
     one_rank = one_rank || trial.world_size == 1;
     more = more || trial.world_size > 1;
   }

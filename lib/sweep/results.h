@@ -12,16 +12,18 @@
 namespace lockstep {
 
 struct TrialOutcome {
-  enum class State { done, failed, stopped, missing };
+  enum class State { done, failed, stopped, missing, queued, running };
   State state = State::missing;
-  std::string problem;         // why it is not done
+  std::string problem;         // why it is not done, or where it is on its way
   std::optional<RunData> run;  // as far as it came
 };
+
+bool is_under_way(const TrialOutcome& outcome);  // queued or running
 
 struct SweepResults {
   std::vector<std::string> columns;
   std::vector<std::vector<nlohmann::json>> rows;  // text, number or null
-  std::vector<bool> failed;                       // by row: not done
+  std::vector<bool> failed;                       // by row: neither done nor on its way
   std::vector<std::string> notes;                 // on the scaling, and where equal global batches differ
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sweep/commands.h"
 #include "sweep/results.h"
 #include "sweep/sweep_file.h"
 #include "sweep/trials.h"
@@ -14,9 +15,13 @@ namespace lockstep {
 struct SweepOptions {
   std::string program;    // this executable
   bool resume = false;    // folders may exist: what they lack is run
-  bool submit = false;    // by sbatch, waiting for the jobs
+  bool submit = false;    // by sbatch
+  bool array = false;     // then trials that ask for the same resources as one job array
+  bool wait = true;       // then until the jobs have ended
   int stopped_code = 75;  // exit code of a run that was asked to end
 };
+
+SubmitOptions submit_options(const SweepSettings& sweep, const SweepOptions& options);
 
 // What the folder of a trial holds. Error: it is of another config, device.threads aside.
 TrialOutcome look_at(const Trial& trial);

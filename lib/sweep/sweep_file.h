@@ -26,7 +26,7 @@ struct SweepSettings {
   std::vector<Assignment> set;                // of every trial
   std::vector<std::vector<Assignment>> grid;  // a list of values for each key
   std::vector<std::vector<Assignment>> list;  // one entry, of several keys, for each trial (times the grid)
-  int64_t jobs = 1;                           // trials side by side at most
+  std::optional<int64_t> jobs;                // trials side by side at most; without it one here, all in a job array
   int64_t threads = 0;  // per rank; 0: the cores divided by the largest world_size, so that all trials have the same
   int64_t most_trials = 64;
   std::optional<Duration> time_limit;  // of a trial

@@ -1,7 +1,6 @@
 #include "sweep/trial_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,17 +12,29 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/run_program.h"
 #include "report/settings.h"
+#include "sweep/file_lock.h"
 #include "sweep/run_sweep.h"
+#include "sweep/slurm.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double kSlurmAnswers = 30;  // seconds
 
-// The last so many bytes of a file, in lines; none where it cannot be read.
+// Which threads a trial has does not make it another one.
+std::vector<std::pair<std::string, std::string>> comparable(const std::string& config, const std::string& source) {
+  auto settings = dotted_settings(config, source);
+  std::erase_if(settings, [](const auto& setting) { return setting.first == "device.threads"; });
+  return settings;
+}
+
+bool is_number_of_job(const std::string& line) { return line.find_first_not_of("0123456789;") == std::string::npos; }
+
+std::string lock_of(const std::string& folder) { return folder + "/sweep.lock"; }
+
+}  // namespace
+
 std::vector<std::string> last_lines(const std::string& path) {
   constexpr std::streamoff kMost = 64 << 10;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -35,19 +46,6 @@ std::vector<std::string> last_lines(const std::string& path) {
     if (!line.empty()) lines.push_back(line);
   return lines;
 }
-
-// Which threads a trial has does not make it another one.
-std::vector<std::pair<std::string, std::string>> comparable(const std::string& config, const std::string& source) {
-  auto settings = dotted_settings(config, source);
-  std::erase_if(settings, [](const auto& setting) { return setting.first == "device.threads"; });
-  return settings;
-}
-
-bool is_whole_number(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-}  // namespace
 
 void make_trial_folder(const Trial& trial) {
   if (::mkdir(trial.dir.c_str(), 0777) == 0) return;
@@ -83,42 +81,33 @@ TrialOutcome look_at(const Trial& trial) {
 
 std::string reason_in_output(const Trial& trial) {
   std::vector<std::string> lines = last_lines(trial.dir + "/launch.log");
-  for (std::string& line : last_lines(submit_output(trial)))
-    if (!is_whole_number(line)) lines.push_back(std::move(line));
+  for (std::string& line : last_lines(submit_output(trial))) {
+    if (line.starts_with("array-")) {
+      const fs::path array = fs::path(line.substr(0, line.find(' '))).filename();
+      for (std::string& said : last_lines(submit_output((fs::path(trial.dir).parent_path() / array).string())))
+        if (!is_number_of_job(said)) lines.push_back(std::move(said));
+    } else if (!is_number_of_job(line)) {
+      lines.push_back(std::move(line));
+    }
+  }
   constexpr size_t kLongest = 300;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line)
     if (line->starts_with("lockstep:")) return line->substr(0, kLongest);
   return lines.empty() ? "no output" : lines.back().substr(0, kLongest);
 }
 
-std::string submit_output(const Trial& trial) { return trial.dir + "/sbatch"; }
+bool is_run_here(const Trial& trial) { return is_locked(trial.dir + "/launch.log"); }
 
-// --parsable: "JOB", or "JOB;CLUSTER".
-std::string submitted_job(const Trial& trial) {
-  const std::vector<std::string> lines = last_lines(submit_output(trial));
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    const std::string job = line->substr(0, line->find(';'));
-    if (is_whole_number(job)) return job;
-  }
-  return "";
-}
-
-std::string state_of_job(const std::string& job) {
-  const ProgramAnswer answer = run_program({"squeue", "--noheader", "--jobs", job, "--format", "%T"}, kSlurmAnswers);
-  if (answer.exit_code != 0) return "";  // "Invalid job id specified": ended long ago
-  return answer.output.substr(0, answer.output.find('\n'));
-}
-
-void cancel_job(const std::string& job) { run_program({"scancel", job}, kSlurmAnswers); }
+bool is_at_work_in(const std::string& folder) { return is_locked(lock_of(folder)); }
 
 FolderLock::FolderLock(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw_error("{}: cannot be made: {}", folder, error.message());
-  const std::string path = folder + "/sweep.lock";
+  const std::string path = lock_of(folder);
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) throw_error("{}: {}", path, std::strerror(errno));
-  if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  if (take_lock(file_)) return;
   close(file_);
   throw_error("{}: another sweep is at work in this folder", folder);
 }

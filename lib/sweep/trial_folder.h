@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sweep/results.h"
 #include "sweep/trials.h"
@@ -16,14 +17,14 @@ bool trial_folder_exists(const Trial& trial);
 // The reason that a failed trial's output ends with: the last line of `lockstep: ...`, else the last one.
 std::string reason_in_output(const Trial& trial);
 
-// The Slurm job that was submitted last for the trial; empty: none.
-std::string submitted_job(const Trial& trial);
-// "RUNNING", "PENDING", ...; empty: Slurm knows it no more. Error: squeue is missing or does not answer.
-std::string state_of_job(const std::string& job);
-void cancel_job(const std::string& job);
+// The last 64 KiB of a text file, in lines without empty ones; none where it cannot be read.
+std::vector<std::string> last_lines(const std::string& path);
 
-// Where sbatch's own output goes.
-std::string submit_output(const Trial& trial);
+// Whether a command of a process pool, of this process or another one, is at work on the trial: it holds launch.log.
+bool is_run_here(const Trial& trial);
+
+// Whether some sweep holds the folder.
+bool is_at_work_in(const std::string& folder);
 
 // Holds a folder for one sweep at a time, as long as it lives. Makes the folder. Error: another process has it.
 class FolderLock {

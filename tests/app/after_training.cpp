@@ -112,6 +112,43 @@ checkpoint: {every: 1 epoch}
   CHECK(nowhere.says("needs"));
 }
 
+// Slurm's grant stands for what the machine has free, so that the numbers are known.
+TEST_CASE("inspect: fit auto shares what the machine can give and writes a config that trains") {
+  const RunFolder folder(R"(
+model: {layers: [{linear: 8192}, relu, {linear: 3}]}
+data: {train: {kind: synthetic, name: random, samples: 20000, shape: [4], classes: 3}}
+train: {max_steps: 1, batch_size: 4}
+)");
+  const auto fit = [&](const char* granted, const char* ranks, const char* bytes) {
+    return run_process({"env", std::string("SLURM_MEM_PER_NODE=") + granted, LOCKSTEP_BINARY, "inspect",
+                        (folder / "run.yaml").string(), "--world-size", ranks, "--fit", bytes, "--out",
+                        (folder / "fitted.yaml").string()},
+                       60);
+  };
+  const auto batch_of = [](const Outcome& outcome) {
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
+    return std::stoll(outcome.output.substr(outcome.output.find("iB: ") + 4));
+  };
+  // Nine tenths of 400 MiB, without the 128 MiB that the program takes on each rank.
+  const Outcome one = fit("400", "1", "auto"), two = fit("400", "2", "auto");
+  CHECK(one.says("largest batch of a rank within 232.0 MiB: "));
+  CHECK(two.says("largest batch of a rank within 52.0 MiB: "));
+  const int64_t batch = batch_of(two);
+  CHECK(batch > 10);
+  CHECK(batch_of(one) > 4 * batch);
+  CHECK(batch_of(one) < 20000);
+  CHECK(bytes_of(folder / "fitted.yaml").find(fmt::format("batch_size: {}", batch)) != std::string::npos);
+  CHECK(run_process({LOCKSTEP_BINARY, "train", (folder / "fitted.yaml").string(), "--set",
+                     "run.dir=" + (folder / "fitted").string()},
+                    100)
+            .exit_code == 0);
+  CHECK(batch_of(fit("400", "2", "52MiB")) == batch);
+  const Outcome none = fit("200", "2", "auto");
+  CHECK(none.exit_code == 2);
+  CHECK(none.says("--fit auto: nine tenths of 200.0 MiB"));
+  CHECK(none.says("start fewer ranks per node, or ask for more memory"));
+}
+
 TEST_CASE("compare: the exit code says whether two runs have the same bits") {
   const RunFolder folder(R"(
 model: {layers: [{linear: 3}]}

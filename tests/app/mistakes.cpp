@@ -51,10 +51,16 @@ TEST_CASE("fifty mistakes are each told with what and where and how to mend it")
     std::ofstream(folder / "config.yaml") << mistake.config;
     page += fmt::format("| {} | {} |\n", mistake.what, fmt::join(mistake.told, " ... "));
     if (!mistake.prefix.empty() && !may_mount) continue;
-    std::vector<std::string> command{LOCKSTEP_BINARY};
+    const std::string simulated = SIMULATED_PROGRAM;
+    if (!mistake.gpus.empty() && simulated.empty()) continue;
+    std::vector<std::string> command{mistake.gpus.empty() ? LOCKSTEP_BINARY : simulated};
     command.insert(command.end(), mistake.arguments.begin(), mistake.arguments.end());
     if (mistake.ranks > 1) command = mpirun(mistake.ranks, command);
     command.insert(command.begin(), mistake.prefix.begin(), mistake.prefix.end());
+    if (!mistake.gpus.empty()) {
+      command.insert(command.begin(), mistake.gpus.begin(), mistake.gpus.end());
+      command.insert(command.begin(), "env");
+    }
     for (std::string& word : command) {
       if (const size_t at = word.find("FOLDER"); at != std::string::npos) word.replace(at, 6, (folder / "").string());
     }

@@ -14,6 +14,7 @@ struct Mistake {
   int exit_code = 2;
   int ranks = 1;
   std::vector<std::string> prefix = {};  // of the command: makes a small disk; left out where that is not permitted
+  std::vector<std::string> gpus = {};    // variables for the program on simulated GPUs; left out where it is not built
 };
 const std::vector<Mistake>& mistakes();
 

@@ -147,6 +147,53 @@ TEST_CASE("a dry run prints trials and commands and leaves nothing behind") {
   CHECK_FALSE(fs::exists(folder / "runs"));
   const Outcome submit = folder.sweep({"--dry-run", "--submit"});
   CHECK(submit.says("sbatch --wait --parsable --job-name=world_size=2,lr=0.1 --ntasks=2 --cpus-per-task=1 "));
+  folder.write("grid: {world_size: [1, 2], lr: [0.1, 0.2]}\n");
+  const Outcome array = folder.sweep({"--dry-run", "--submit", "--array", "--jobs", "3", "--no-wait"});
+  CAPTURE(array.output);
+  CHECK(array.count("sbatch --array=0-1%3 --parsable --job-name=s --ntasks=") == 2);
+  CHECK(array.says("     1  world_size=2,lr=0.2\n"));
+  CHECK_FALSE(fs::exists(folder / "runs"));
+  CHECK(folder.sweep({"--array"}).exit_code != 0);
+  const Outcome none = folder.sweep({"--report"});
+  CHECK(none.exit_code == 2);
+  CHECK(none.says("runs/s: is not there: expected the folder of a sweep that has been started"));
+}
+
+TEST_CASE("a sweep's report shows trials that are done and running with their curves and queued ones") {
+  const SweepFolder folder(
+      "jobs: 1\nset: {log.every: 1000, eval.every: never}\nlist: [{train.epochs: 1}, {train.epochs: 10000000}, {seed: "
+      "1}]\n");
+  const std::string file = folder / "sweep.yaml", output = folder / "out";
+  const pid_t child = start_child([&] {  // becomes the sweep, so that the signal is its own
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    if (std::freopen(output.c_str(), "w", stdout) != nullptr)
+      execl(LOCKSTEP_BINARY, LOCKSTEP_BINARY, "sweep", file.c_str(), nullptr);
+  });
+  // Until it trains and has told a loss.
+  Outcome report;
+  bool trains = false;
+  for (int tries = 0; tries < 150 && !trains; ++tries) {
+    usleep(200'000);
+    report = folder.sweep({"--report"});
+    trains = report.says(" 1 running") && folder.results()["epochs=10000000"]["train_loss"].is_number();
+  }
+  CAPTURE(report.output);
+  CHECK(report.exit_code == 0);
+  CHECK(report.says("1 trials done, 1 running, 1 queued"));
+  const nlohmann::json results = folder.results();
+  CHECK(results["epochs=1"]["state"] == "done");
+  CHECK(results["epochs=10000000"]["state"] == "running");
+  CHECK(results["epochs=10000000"]["train_loss"] > 0);
+  CHECK(results["seed=1"]["state"] == "queued");
+  CHECK(bytes_of(folder / "runs/s/report.html").find("\"label\":\"epochs=10000000\"") != std::string::npos);
+  kill(child, SIGTERM);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  const Outcome after = folder.sweep({"--report"});
+  CAPTURE(after.output);
+  CHECK(after.exit_code == 1);
+  CHECK(after.says("2 of 3 trials are not done; --resume runs them"));
 }
 
 TEST_CASE("trials side by side have CPUs of their own") {

@@ -82,6 +82,72 @@ TEST_CASE("pooling: every window geometry equals the oracle in every layout") {
         }
 }
 
+TEST_CASE("max pooling: every dilation equals the oracle in every layout") {
+  struct Geometry {
+    std::array<int64_t, 2> kernel, stride, padding, dilation;
+  };
+  const Geometry geometries[] = {{{2, 2}, {2, 2}, {0, 0}, {2, 2}},
+                                 {{3, 3}, {2, 2}, {1, 1}, {2, 1}},
+                                 {{2, 3}, {1, 1}, {1, 1}, {3, 2}},
+                                 {{3, 2}, {3, 4}, {1, 0}, {1, 3}},
+                                 {{1, 1}, {2, 3}, {0, 0}, {9, 9}}};
+  uint32_t seed = 300;
+  for (const Geometry& g : geometries)
+    for (const bool ceil_mode : {false, true})
+      for (const Shape& shape : {Shape{2, 16, 6, 8}, Shape{1, 16, 9, 7}}) {
+        CAPTURE(shape.str());
+        CAPTURE(ceil_mode);
+        check_against_oracle({.input = {.shape = shape},
+                              .kernel = g.kernel,
+                              .stride = g.stride,
+                              .padding = g.padding,
+                              .dilation = g.dilation,
+                              .ceil_mode = ceil_mode},
+                             seed += 2);
+      }
+}
+
+// torch.nn.functional.max_pool2d (2.13) of x[r][c] = (7 r + 5 c) % 11 - 5 + r / 4, with a gradient of 1, 2, 3, ...
+TEST_CASE("max pooling: dilated windows have the numbers of PyTorch") {
+  std::vector<float> x;
+  for (int r = 0; r < 6; ++r)
+    for (int c = 0; c < 7; ++c)
+      x.push_back(static_cast<float>((r * 7 + c * 5) % 11 - 5) + 0.25F * static_cast<float>(r));
+  struct Case {
+    Pool2dSpec spec;
+    std::vector<float> y;
+    std::vector<std::pair<size_t, float>> dx;  // what is not zero
+  };
+  const Pool2dSpec image{.input = {.shape = Shape{1, 1, 6, 7}}};
+  Case cases[] = {{image,
+                   {-3.75, 2.25, 5.25, 1.25, 5.25, -0.25, 5.75, 5.25, 4.75, 5.25, 3.25, 5.75, 3.25, 6.25, 2.25},
+                   {{7, 2}, {8, 1}, {9, 4}, {12, 26}, {21, 19}, {22, 6}, {23, 9}, {36, 24}, {38, 15}, {41, 14}}},
+                  {image, {5.75, 2.75, 5.75, 6.25, 5.75, 6.25}, {{21, 9}, {27, 2}, {41, 10}}},
+                  {image, {0, 5, -2, -0.25, 4.75, -2.25}, {{1, 1}, {2, 2}, {5, 3}, {22, 4}, {23, 5}, {26, 6}}}};
+  const auto set = [](Pool2dSpec& spec, std::array<int64_t, 2> kernel, std::array<int64_t, 2> stride,
+                      std::array<int64_t, 2> padding, std::array<int64_t, 2> dilation, bool ceil_mode) {
+    spec.kernel = kernel, spec.stride = stride, spec.padding = padding, spec.dilation = dilation;
+    spec.ceil_mode = ceil_mode;
+  };
+  set(cases[0].spec, {2, 3}, {2, 1}, {1, 1}, {2, 2}, false);
+  set(cases[1].spec, {3, 2}, {2, 3}, {1, 0}, {2, 3}, true);
+  set(cases[2].spec, {2, 2}, {3, 3}, {0, 1}, {3, 2}, true);
+  for (const Case& each : cases) {
+    std::vector<float> dy(each.y.size()), dx(x.size());
+    for (size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i + 1);
+    for (const auto& [at, gradient] : each.dx) dx[at] = gradient;
+    const Result result = run(each.spec, x, dy);
+    CHECK_EQ(differs(result.y, each.y, 0, 0), "");
+    CHECK_EQ(differs(result.dx, dx, 0, 0), "");
+  }
+  x[16] = std::numeric_limits<float>::quiet_NaN();  // row 2 column 2
+  Pool2dSpec spec = image;
+  set(spec, {2, 2}, {1, 1}, {0, 0}, {2, 2}, false);
+  const Result result = run(spec, x, std::vector<float>(20, 1.0F));
+  for (size_t i = 0; i < 20; ++i) CHECK_EQ(std::isnan(result.y[i]), i == 0 || i == 2 || i == 10 || i == 12);
+  CHECK_EQ(result.y[5], 5.75F);
+}
+
 TEST_CASE("adaptive pooling: every output size equals the oracle in every layout") {
   uint32_t seed = 100;
   for (const auto kind : {Pool2dSpec::Kind::max, Pool2dSpec::Kind::average})
@@ -128,6 +194,9 @@ TEST_CASE("pooling: windows that do not fit are errors that say why") {
   CHECK_THROWS_WITH_AS(make_cpu_pool2d({.input = {.shape = shape}, .padding = {2, 2}}),
                        "pooling: padding 2 must be at most half of kernel 2", Error);
   CHECK_THROWS_AS(make_cpu_pool2d({.input = {.shape = shape}, .stride = {0, 1}}), Error);
+  CHECK_THROWS_AS(make_cpu_pool2d({.input = {.shape = shape}, .dilation = {0, 1}}), Error);
+  CHECK_THROWS_AS(make_cpu_pool2d({.input = {.shape = shape}, .kind = Pool2dSpec::Kind::average, .dilation = {2, 1}}),
+                  Error);
   CHECK_THROWS_AS(make_cpu_pool2d({.input = {.shape = Shape{1, 4}}}), Error);
 }
 

@@ -119,6 +119,9 @@ TEST_CASE("pooling and normalisations on the GPU are those of the CPU") {
         .input = desc_of(kImage), .kind = kind, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
     compare({"pool2d", kSums, [&](Device& device) { return pooling(device, spec); }});
   }
+  const Pool2dSpec dilated{
+      .input = desc_of(kImage), .kernel = {2, 3}, .stride = {1, 2}, .padding = {1, 1}, .dilation = {3, 2}};
+  compare({"pool2d with dilation", kSums, [&](Device& device) { return pooling(device, dilated); }});
   compare({"adaptive pool2d", kSums, [](Device& device) {
              return pooling(device, {.input = desc_of(kImage), .kind = Kind::average, .adaptive = true});
            }});

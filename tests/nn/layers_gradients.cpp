@@ -94,6 +94,10 @@ TEST_CASE("gradients: pooling") {
   overlapping.kernel = {3, 3};
   overlapping.stride = {2, 2};
   overlapping.padding = {1, 1};
+  LayerSpec dilated = overlapping;
+  dilated.kernel = {2, 3};
+  dilated.stride = {1, 2};
+  dilated.dilation = {3, 2};
   LayerSpec adaptive = spec_of("pool");
   adaptive.output_size = {2, 4};
   for (const int64_t block : {1, 8, 16}) {
@@ -101,6 +105,7 @@ TEST_CASE("gradients: pooling") {
       check_gradients(make_max_pool2d(spec), shape, x, block);
       check_gradients(make_avg_pool2d(spec), shape, x, block);
     }
+    check_gradients(make_max_pool2d(dilated), shape, x, block);
     check_gradients(make_adaptive_avg_pool2d(adaptive), shape, x, block);
     check_gradients(make_adaptive_max_pool2d(adaptive), shape, x, block);
   }

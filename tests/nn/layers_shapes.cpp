@@ -202,10 +202,20 @@ TEST_CASE("layers: inputs that do not fit are errors that name the layer and its
   CHECK_THROWS_AS(make_dropout(dropout, 0), Error);
 }
 
-TEST_CASE("max_pool2d refuses a dilation that it would not heed") {
+TEST_CASE("the windows of a dilated max_pool2d span their gaps") {
   LayerSpec spec = spec_of("max_pool2d");
-  spec.kernel = spec.stride = {2, 2};
-  CHECK_NOTHROW(make_max_pool2d(spec));
-  spec.dilation = {2, 2};
-  CHECK_THROWS_AS(make_max_pool2d(spec), Error);
+  spec.kernel = {2, 3};
+  spec.stride = {1, 2};
+  spec.dilation = {3, 2};
+  const std::vector<Shape> image{Shape{3, 6, 8}}, small{Shape{3, 3, 8}};
+  CHECK_EQ(make_max_pool2d(spec)->infer(image).str(), Shape{3, 3, 2}.str());
+  CHECK_THROWS_WITH_AS(make_max_pool2d(spec)->infer(small),
+                       "max_pool2d: pooling: kernel 2 with dilation 3 spans 4: larger than the input of 3 padded by 0",
+                       Error);
+  spec.padding = {1, 0};
+  CHECK_THROWS_WITH_AS(
+      make_max_pool2d(spec)->infer(std::vector<Shape>{Shape{3, 2, 8}}),
+      "max_pool2d: pooling: dilation 3: the pixels of window 0 all lie in the padding: expected one in "
+      "the input of 2",
+      Error);
 }

@@ -59,11 +59,26 @@ TEST_CASE("a log that a kill cut off is read up to there and another file is ref
   CHECK(cut.steps.size() == 1);
   CHECK_FALSE(cut.steps[0].samples_seen.has_value());
   CHECK_FALSE(cut.ended.has_value());
+  CHECK(state_of(cut) == "not ended");
   CHECK(std::isnan(throughput(cut)));
   CHECK(mean_times(cut).empty());
   CHECK_THROWS_AS(read("{\"event\":\"st\nhello\n"), Error);
   CHECK_THROWS_AS(read("[1]\n"), Error);
   CHECK_THROWS_AS(read_run_data("/nowhere"), Error);
+}
+
+TEST_CASE("a run that has not ended is told with how long it has been quiet") {
+  RunData run = read(kStart);
+  run.quiet = 12.4;
+  CHECK(state_of(run) == "not ended: last line 12 s ago");
+  run.quiet = 600;
+  CHECK(state_of(run) == "not ended: last line 10 min ago");
+  run.quiet = 86400;
+  CHECK(state_of(run) == "not ended: last line 24 h ago");
+  run.stopped = "signal 15";
+  CHECK(state_of(run) == "stopped: signal 15");
+  run.ended = 5;
+  CHECK(state_of(run) == "ended");
 }
 
 TEST_CASE("numbers of the wrong type in a log are no numbers") {

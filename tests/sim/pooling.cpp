@@ -75,6 +75,13 @@ const std::vector<Pool2dSpec> kWindows = {
     {.adaptive = true, .out_size = {3, 5}},
 };
 
+const std::vector<Pool2dSpec> kDilated = {
+    {.stride = {1, 1}, .dilation = {2, 2}},
+    {.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}, .dilation = {3, 2}},
+    {.kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 1}, .dilation = {2, 4}, .ceil_mode = true},
+    {.kernel = {2, 3}, .stride = {4, 1}, .dilation = {1, 3}, .ceil_mode = true},
+};
+
 }  // namespace
 
 TEST_CASE("pooling on the GPU has the numbers of the CPU in every layout and type") {
@@ -92,6 +99,23 @@ TEST_CASE("pooling on the GPU has the numbers of the CPU in every layout and typ
       }
     }
   }
+}
+
+TEST_CASE("max pooling with dilation on the GPU has the numbers of the CPU in every layout and type") {
+  for (const Pool2dSpec& window : kDilated) {
+    for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+      for (const int64_t block : {1, 8}) {
+        for (const bool mask : {false, true}) {
+          Pool2dSpec spec = window;
+          spec.input = {.shape = Shape{2, 16, 8, 9}, .channel_block = block, .dtype = type};
+          spec.mask_relu = mask;
+          check_alike(spec);
+        }
+      }
+    }
+  }
+  // More pixels than a byte counts, though no window spans as many rows.
+  check_alike({.input = {.shape = Shape{1, 2, 40, 60}}, .kernel = {17, 17}, .stride = {3, 2}, .dilation = {2, 3}});
 }
 
 TEST_CASE("max pooling on the GPU applies the mask of the ReLU before it") {

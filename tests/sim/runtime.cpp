@@ -141,7 +141,9 @@ TEST_CASE("host memory that is reused before its copy ends is caught") {
 TEST_CASE("a thread that has set no device is refused") {
   sim::reset({});
   cuda::Context context(0);
-  std::thread([&] { CHECK_THROWS_WITH(context.allocate(8), "cudaMalloc failed: device not initialized"); }).join();
+  std::thread([&] {
+    CHECK_THROWS_WITH(context.allocate(8), "GPU 0: cudaMalloc of 8 bytes failed: device not initialized");
+  }).join();
   CHECK(sim::last_misuse() == "cudaMalloc: called in a thread before cudaSetDevice");
   std::thread([&] {
     context.enter();
@@ -154,7 +156,10 @@ TEST_CASE("a call fails when a test says so") {
   cuda::Context context(0);
   sim::fail_call("cudaMalloc", 1);
   CHECK_NOTHROW(context.allocate(8));
-  CHECK_THROWS_WITH(context.allocate(8), "cudaMalloc failed: out of memory");
+  CHECK_THROWS_WITH(
+      context.allocate(8),
+      "GPU 0: cudaMalloc of 8 bytes failed: out of memory: nvidia-smi shows which processes hold the GPU's "
+      "memory: end others, or lower train.batch_size (train.accumulate keeps the global batch)");
   CHECK_NOTHROW(context.allocate(8));
   CHECK(sim::calls()["cudaMalloc"] == 3);
 }

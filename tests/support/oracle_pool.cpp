@@ -21,14 +21,16 @@ int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t paddin
 std::array<int64_t, 2> pooled_shape(const Pool2dSpec& spec) {
   if (spec.adaptive) return spec.out_size;
   const Shape& in = spec.input.shape;
-  return {pooled_size(in[2], spec.kernel[0], spec.stride[0], spec.padding[0], spec.ceil_mode),
-          pooled_size(in[3], spec.kernel[1], spec.stride[1], spec.padding[1], spec.ceil_mode)};
+  const auto span = [&](size_t axis) { return (spec.kernel[axis] - 1) * spec.dilation[axis] + 1; };
+  return {pooled_size(in[2], span(0), spec.stride[0], spec.padding[0], spec.ceil_mode),
+          pooled_size(in[3], span(1), spec.stride[1], spec.padding[1], spec.ceil_mode)};
 }
 
 namespace {
 
 struct Interval {
   int64_t begin, end, padded_length;  // clipped to the input; length within the padded input
+  int64_t step = 1;                   // from one pixel of the window to the next
 };
 
 Interval window(const Pool2dSpec& spec, size_t axis, int64_t index) {
@@ -39,9 +41,11 @@ Interval window(const Pool2dSpec& spec, size_t axis, int64_t index) {
     const auto end = static_cast<int64_t>(std::ceil(static_cast<double>(index + 1) * ratio - 1e-9));
     return {begin, end, end - begin};
   }
-  const int64_t start = index * spec.stride[axis] - spec.padding[axis];
-  const int64_t stop = std::min(start + spec.kernel[axis], size + spec.padding[axis]);
-  return {std::max<int64_t>(start, 0), std::min(stop, size), stop - start};
+  const int64_t start = index * spec.stride[axis] - spec.padding[axis], step = spec.dilation[axis];
+  const int64_t stop = std::min(start + (spec.kernel[axis] - 1) * step + 1, size + spec.padding[axis]);
+  int64_t begin = start;
+  while (begin < 0) begin += step;
+  return {begin, std::min(stop, size), stop - start, step};
 }
 
 // visit(output index, plane offset, row window, column window)
@@ -58,8 +62,8 @@ void for_each_output(const Pool2dSpec& spec, const Visit& visit) {
 
 size_t first_maximum(In x, int64_t plane, int64_t width, const Interval& rows, const Interval& cols) {
   auto best = static_cast<size_t>(plane + rows.begin * width + cols.begin);
-  for (int64_t r = rows.begin; r < rows.end; ++r)
-    for (int64_t c = cols.begin; c < cols.end; ++c) {
+  for (int64_t r = rows.begin; r < rows.end; r += rows.step)
+    for (int64_t c = cols.begin; c < cols.end; c += cols.step) {
       const auto at = static_cast<size_t>(plane + r * width + c);
       if (x[at] > x[best] || std::isnan(x[at])) best = at;
     }

@@ -85,9 +85,25 @@ TEST_CASE("commands are words and are shown as one could type them") {
   CHECK(typed(local) ==
         "mpirun --oversubscribe --bind-to none -np 2 /bin/lockstep train base.yaml --set "
         "'run.dir=\"/tmp/it'\\''s here\"' --resume auto");
-  const CommandWords batch = batch_command(one, {"--partition=fast"}, "trial.sbatch", "/bin/lockstep", false);
+  const CommandWords batch =
+      batch_command(one, {.time_limit = 61, .more = {"--partition=fast"}}, "trial.sbatch", "/bin/lockstep", false);
   const auto has = [&](const std::string& word) { return std::ranges::find(batch, word) != batch.end(); };
   CHECK(has("--ntasks=2"));
   CHECK(has("--output=/tmp/50%%/world_size=2,batch_size=8/launch.log"));
   CHECK(has("--partition=fast"));
+  CHECK(has("--time=2"));
+  CHECK(has("--wait"));
+}
+
+TEST_CASE("trials on their way are no failures and show what they have so far") {
+  TrialOutcome running = outcome(1000, 0.5), queued;
+  running.state = TrialOutcome::State::running;
+  queued.state = TrialOutcome::State::queued;
+  queued.problem = "Slurm job 7_1 is PENDING";
+  const SweepResults results = sweep_results({trial(1, 32), trial(1, 16), trial(1, 8)}, {running, queued, {}});
+  CHECK(results.failed == std::vector<bool>{false, false, true});
+  const std::string csv = results_csv(results);
+  CHECK(csv.find("running,1,32,1,32,1000.0,") != std::string::npos);
+  CHECK(csv.find("queued,1,16,1,16,,") != std::string::npos);
+  CHECK(csv.find("Slurm job 7_1 is PENDING") != std::string::npos);
 }

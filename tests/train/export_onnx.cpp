@@ -211,6 +211,9 @@ TEST_CASE("onnx: onnxruntime computes what pools compute") {
                              {2, 10, 8});
     }
   }
+  for (const std::string window : {"kernel: 2, stride: 1, dilation: 3",
+                                   "kernel: [3, 2], stride: [2, 3], padding: 1, dilation: [2, 3], ceil_mode: true"})
+    check_runtime_agrees(python, "{conv2d: {out: 3, kernel: 1}}, {max_pool2d: {" + window + "}}", {2, 10, 8});
   for (const std::string kind : {"adaptive_avg_pool2d", "adaptive_max_pool2d"}) {
     for (const std::string size : {"1", "[3, 4]", "5"})
       check_runtime_agrees(python, "{conv2d: {out: 3, kernel: 1}}, {" + kind + ": " + size + "}", {2, 10, 8});

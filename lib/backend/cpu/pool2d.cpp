@@ -37,7 +37,9 @@ class PoolBase : public Pool2dPlan {
                 .col_begin = cols_.begin.data(),
                 .col_end = cols_.end.data(),
                 .row_divisor = rows_.divisor.data(),
-                .col_divisor = cols_.divisor.data()};
+                .col_divisor = cols_.divisor.data(),
+                .row_step = rows_.step,
+                .col_step = cols_.step};
     output_ = spec.input;
     output_.shape = Shape{in[0], in[1], out_height, out_width};
   }
@@ -96,8 +98,8 @@ bool is_2x2(const Pool2dSpec& spec) {
   const std::array<int64_t, 2> two{2, 2};
   const int64_t block = spec.input.channel_block;
   const bool unclipped = !spec.ceil_mode || (in[2] % 2 == 0 && in[3] % 2 == 0);
-  return !spec.adaptive && spec.kernel == two && spec.stride == two && spec.padding == std::array<int64_t, 2>{0, 0} &&
-         unclipped && (block == 1 || block % 8 == 0);
+  return !spec.adaptive && spec.kernel == two && spec.dilation == std::array<int64_t, 2>{1, 1} && spec.stride == two &&
+         spec.padding == std::array<int64_t, 2>{0, 0} && unclipped && (block == 1 || block % 8 == 0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "backend/cuda/context.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <chrono>
@@ -17,7 +18,9 @@ constexpr auto between_looks = std::chrono::milliseconds(5);  // of the watch
 
 }  // namespace
 
-Context::Entry::Entry(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
+Context::Entry::Entry(int device) {
+  check(cudaSetDevice(device), fmt::format("GPU {}: cudaSetDevice", device).c_str());
+}
 Context::Context(int device) : device_(device), entry_(device), values_(std::make_unique<StepValues>(*this)) {}
 
 void Context::enter() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
@@ -31,7 +34,7 @@ size_t Context::free_bytes() const {
 Buffer Context::allocate(size_t bytes) const {
   if (bytes == 0) return {};
   void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  check(cudaMalloc(&memory, bytes), fmt::format("GPU {}: cudaMalloc of {} bytes", device_, bytes).c_str());
   Buffer buffer(memory, bytes, [](void* freed) { cudaFree(freed); });
   fill_zero(compute_, memory, bytes);
   synchronize(compute_);

@@ -16,30 +16,34 @@ namespace {
 // An axis of windows on the device.
 class Side {
  public:
-  Side(Context& context, const PoolAxis& axis, int64_t in) : in_(static_cast<size_t>(in)), out_(axis.begin.size()) {
-    for (size_t i = 0; i < out_; ++i) longest_ = std::max(longest_, static_cast<size_t>(axis.end[i] - axis.begin[i]));
-    // Windows begin and end in order, so those over one input are neighbours.
+  Side(Context& context, const PoolAxis& axis, int64_t in)
+      : in_(static_cast<size_t>(in)), out_(axis.begin.size()), step_(axis.step) {
+    for (size_t i = 0; i < out_; ++i)
+      longest_ = std::max(longest_, static_cast<size_t>((axis.end[i] - axis.begin[i] - 1) / step_ + 1));
     std::vector<int32_t> all(2 * out_ + 2 * in_);
     std::ranges::copy(axis.begin, all.begin());
     std::ranges::copy(axis.end, all.begin() + static_cast<std::ptrdiff_t>(out_));
-    for (size_t k = 0; k < in_; ++k) {
-      const auto input = static_cast<int32_t>(k);
-      const auto first = std::ranges::upper_bound(axis.end, input), last = std::ranges::upper_bound(axis.begin, input);
-      all[2 * out_ + k] = static_cast<int32_t>(first - axis.end.begin());
-      all[2 * out_ + in_ + k] = static_cast<int32_t>(last - axis.begin.begin());
-    }
+    // The first and last window over each input; those between lie over it too unless they have gaps.
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(2 * out_),
+               last = first + static_cast<std::ptrdiff_t>(in_);
+    for (auto i = static_cast<int32_t>(out_) - 1; i >= 0; --i)
+      for (int32_t k = axis.begin[static_cast<size_t>(i)]; k < axis.end[static_cast<size_t>(i)]; k += step_) {
+        first[k] = i;
+        last[k] = std::max(last[k], i + 1);
+      }
     places_ = upload(context, std::span<const int32_t>(all));
     divisors_ = upload(context, std::span<const float>(axis.divisor));
   }
   PoolSide get() const {
     const auto* begin = static_cast<const int32_t*>(places_.data());
     const int32_t *end = begin + out_, *first = end + out_;
-    return {in_, out_, begin, end, first, first + in_, static_cast<const float*>(divisors_.data())};
+    return {in_, out_, step_, begin, end, first, first + in_, static_cast<const float*>(divisors_.data())};
   }
   size_t longest() const { return longest_; }
 
  private:
-  size_t in_, out_, longest_ = 0;
+  size_t in_, out_, longest_ = 0;  // longest: in pixels covered
+  int32_t step_;
   Buffer places_, divisors_;
 };
 

@@ -25,6 +25,8 @@ constexpr size_t index(const PoolSide& rows, const PoolSide& cols, bool output, 
   return ((p.plane * height + p.i) * width + p.j) * block + p.lane;
 }
 
+constexpr uint32_t no_position = UINT32_MAX;
+
 struct Windows {
   PoolGrid g;
   constexpr Place output(size_t row, size_t column) const { return place(g.rows.out, g.block, row, column); }
@@ -35,8 +37,8 @@ struct Windows {
   template <class Visit>
   constexpr void over_window(const Place& p, const Visit& visit) const {
     uint32_t position = 0;
-    for (int32_t r = g.rows.begin[p.i]; r < g.rows.end[p.i]; ++r)
-      for (int32_t c = g.cols.begin[p.j]; c < g.cols.end[p.j]; ++c)
+    for (int32_t r = g.rows.begin[p.i]; r < g.rows.end[p.i]; r += g.rows.step)
+      for (int32_t c = g.cols.begin[p.j]; c < g.cols.end[p.j]; c += g.cols.step)
         visit(input_at({p.plane, static_cast<size_t>(r), static_cast<size_t>(c), p.lane}), position++);
   }
   // visit(index in y, output) over the windows that an input lies under.
@@ -48,10 +50,16 @@ struct Windows {
         visit(output_at(output), output);
       }
   }
+  // Of an input in the window of an output; no position where the input lies in a gap of it.
   constexpr uint32_t position(const Place& input, const Place& output) const {
+    const int32_t row = static_cast<int32_t>(input.i) - g.rows.begin[output.i];
+    const int32_t column = static_cast<int32_t>(input.j) - g.cols.begin[output.j];
     const int32_t width = g.cols.end[output.j] - g.cols.begin[output.j];
-    return static_cast<uint32_t>((static_cast<int32_t>(input.i) - g.rows.begin[output.i]) * width +
-                                 static_cast<int32_t>(input.j) - g.cols.begin[output.j]);
+    if (g.rows.step == 1 && g.cols.step == 1) return static_cast<uint32_t>(row * width + column);
+    const bool outside =
+        row < 0 || column < 0 || input.i >= static_cast<size_t>(g.rows.end[output.i]) || column >= width;
+    if (outside || row % g.rows.step != 0 || column % g.cols.step != 0) return no_position;
+    return static_cast<uint32_t>(row / g.rows.step * ((width - 1) / g.cols.step + 1) + column / g.cols.step);
   }
   constexpr float divisor(const Place& output) const { return g.rows.divisor[output.i] * g.cols.divisor[output.j]; }
 };

@@ -11,10 +11,11 @@
 
 namespace lockstep::cuda {
 
-// One axis. Output i covers input [begin[i], end[i]); input k lies under the outputs [first[k], last[k]), last
-// excluded.
+// One axis. Output i covers every step-th input of [begin[i], end[i]); input k lies under no other outputs than
+// [first[k], last[k]), last excluded, and under all of them where step is 1.
 struct PoolSide {
   size_t in, out;
+  int32_t step;
   const int32_t *begin, *end, *first, *last;
   const float* divisor;
 };

@@ -12,13 +12,11 @@ namespace {
 class PoolLayer final : public Layer {
  public:
   PoolLayer(const LayerSpec& spec, Pool2dSpec::Kind pool, bool adaptive) : kind_(spec.kind), where_(describe(spec)) {
-    if (spec.dilation != std::array<int64_t, 2>{1, 1})
-      throw_error("{}: dilation: expected 1, as pooling windows have no gaps here, found {} and {}", where_,
-                  spec.dilation[0], spec.dilation[1]);
     spec_.kind = pool;
     spec_.kernel = spec.kernel;
     spec_.stride = spec.stride;
     spec_.padding = spec.padding;
+    spec_.dilation = spec.dilation;
     spec_.ceil_mode = spec.ceil_mode;
     spec_.adaptive = adaptive;
     spec_.out_size = spec.output_size;

@@ -21,6 +21,7 @@ Pool2dSpec pool_spec(const OnnxLayer& layer) {
   spec.kernel = s.kernel;
   spec.stride = s.stride;
   spec.padding = s.padding;
+  spec.dilation = s.dilation;
   spec.ceil_mode = s.ceil_mode;
   spec.adaptive = s.kind.starts_with("adaptive");
   spec.out_size = s.output_size;
@@ -31,7 +32,8 @@ Pool2dSpec pool_spec(const OnnxLayer& layer) {
 int64_t end_padding(const Pool2dSpec& spec, size_t axis, const PoolAxis& windows) {
   const int64_t in = spec.input.shape[2 + static_cast<int>(axis)];
   const auto out = static_cast<int64_t>(windows.begin.size());
-  return std::max<int64_t>(0, (out - 1) * spec.stride[axis] + spec.kernel[axis] - in - spec.padding[axis]);
+  return std::max<int64_t>(
+      0, (out - 1) * spec.stride[axis] + pool_span(spec, static_cast<int>(axis)) - in - spec.padding[axis]);
 }
 
 // [1, 1, height, width] of the covered input cells / divisor; empty where they are all 1.
@@ -74,11 +76,10 @@ std::string add_pool(OnnxGraph& graph, const OnnxLayer& layer) {
   const bool maximum = spec.kind == Pool2dSpec::Kind::max;
   const std::vector<int64_t> pads{spec.padding[0], spec.padding[1], end_padding(spec, 0, rows),
                                   end_padding(spec, 1, columns)};
-  const std::string pooled = graph.node(maximum ? "MaxPool" : "AveragePool", layer.inputs, layer.name)
-                                 .set("kernel_shape", spec.kernel)
-                                 .set("strides", spec.stride)
-                                 .set("pads", pads)
-                                 .output();
+  OnnxNode node = graph.node(maximum ? "MaxPool" : "AveragePool", layer.inputs, layer.name);
+  node.set("kernel_shape", spec.kernel).set("strides", spec.stride).set("pads", pads);
+  if (spec.dilation != std::array<int64_t, 2>{1, 1}) node.set("dilations", spec.dilation);
+  const std::string pooled = node.output();
   const std::vector<float> factors = maximum ? std::vector<float>() : shares(rows, columns);
   if (factors.empty()) return pooled;
   const std::vector<int64_t> shape{1, 1, layer.output[1], layer.output[2]};

@@ -59,7 +59,8 @@ TEST_CASE("ranks without a GPU of their own are named on all ranks alike") {
   sim::reset({.gpus = 4});
   show("");
   CHECK(taken(env, false) ==
-        "device.kind cuda: no CUDA-capable device is detected; device.kind auto takes the CPU where there is no GPU");
+        "device.kind cuda: no CUDA-capable device is detected: CUDA_VISIBLE_DEVICES= shows none of this machine's; "
+        "device.kind auto takes the CPU where there is no GPU");
   sim::reset({.gpus = 0});
   unsetenv("CUDA_VISIBLE_DEVICES");
   CHECK(taken(env, false) ==

@@ -1,7 +1,7 @@
 // What the whole program on simulated GPUs is told by its environment, before main():
 // LOCKSTEP_SIM_SEED of the order of streams (each rank has its own), LOCKSTEP_SIM_GPUS of a node, and
-// LOCKSTEP_SIM_FAIL=RANK:FUNCTION:N, the call that fails there (no FUNCTION: the Nth of all). LOCKSTEP_SIM_COUNT=FILE:
-// rank 0 leaves the number of all its calls there.
+// LOCKSTEP_SIM_FAIL=RANK:FUNCTION:N, the call that fails there (no FUNCTION: the Nth of all), or with N=CODE the code
+// that it returns. LOCKSTEP_SIM_COUNT=FILE: rank 0 leaves the number of all its calls there.
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -29,8 +29,10 @@ class Settings {
     const std::string fail = variable("LOCKSTEP_SIM_FAIL");
     if (fail.empty()) return;
     const size_t first = fail.find(':'), last = fail.rfind(':');
+    const size_t equals = fail.find('=', last);
     if (std::stoi(fail.substr(0, first)) == rank_)
-      sim::fail_call(fail.substr(first + 1, last - first - 1), std::stoi(fail.substr(last + 1)));
+      sim::fail_call(fail.substr(first + 1, last - first - 1), std::stoi(fail.substr(last + 1)),
+                     equals == fail.npos ? 0 : std::stoi(fail.substr(equals + 1)));
   }
   ~Settings() {
     const std::string file = variable("LOCKSTEP_SIM_COUNT");

@@ -13,7 +13,7 @@ struct Calls {
   std::map<std::string, int> counts;
   int all = 0;
   std::string failing;
-  int failing_call = -1;
+  int failing_call = -1, failing_code = 0;
   std::string ignored;
   int ignored_call = -1;
   std::string misuse;
@@ -65,11 +65,14 @@ void forget_calls() {
 bool is_silent() { return state().silent; }
 void go_silent() { state().silent = true; }
 
-void fail_call(const std::string& function, int nth) {
+int failing_code() { return state().failing_code; }
+
+void fail_call(const std::string& function, int nth, int code) {
   Calls& calls = state();
   const std::scoped_lock lock(calls.mutex);
   calls.failing = function;
   calls.failing_call = nth;
+  calls.failing_code = code;
 }
 
 void ignore_call(const std::string& function, int nth) {

@@ -20,8 +20,8 @@ struct Options {
 void reset(const Options& options);
 
 // The nth call (from 0) of a function, "cudaMalloc", fails; an empty name: the nth call of all that can fail. Until
-// reset.
-void fail_call(const std::string& function, int nth);
+// reset. code: that a function of the CUDA runtime returns; 0: its own choice.
+void fail_call(const std::string& function, int nth, int code = 0);
 // The nth call (from 0) of a function does nothing and says that all is well: a mistake to be caught. Known to
 // cudaStreamWaitEvent. Until reset.
 void ignore_call(const std::string& function, int nth);

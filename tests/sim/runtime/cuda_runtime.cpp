@@ -56,8 +56,13 @@ cudaError_t wrong_call(const char* function, const char* what, cudaError_t code)
   return code;
 }
 
+// The code that a call was told to fail with.
+static cudaError_t failure(cudaError_t otherwise) {
+  return failing_code() == 0 ? otherwise : static_cast<cudaError_t>(failing_code());
+}
+
 cudaError_t begin_call(const char* function) {
-  if (call_fails(function)) return cudaErrorUnknown;
+  if (call_fails(function)) return failure(cudaErrorUnknown);
   if (device < 0) return wrong_call(function, "called in a thread before cudaSetDevice", cudaErrorDeviceUninitialized);
   return cudaSuccess;
 }
@@ -149,6 +154,7 @@ const char* cudaGetErrorString(cudaError_t code) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorDevicesUnavailable: return "CUDA-capable device(s) is/are busy or unavailable";
     case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
@@ -163,8 +169,8 @@ const char* cudaGetErrorString(cudaError_t code) {
 }
 
 cudaError_t cudaSetDevice(int index) {
-  if (call_fails("cudaSetDevice") || index < 0 || index >= static_cast<int>(visible().size()))
-    return cudaErrorInvalidDevice;
+  if (call_fails("cudaSetDevice")) return failure(cudaErrorInvalidDevice);
+  if (index < 0 || index >= static_cast<int>(visible().size())) return cudaErrorInvalidDevice;
   device = index;
   return cudaSuccess;
 }

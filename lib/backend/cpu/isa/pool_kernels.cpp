@@ -176,8 +176,8 @@ void max_forward(const PoolWindows& w, const void* from, void* to, int32_t* argm
         for (int64_t lane = 0; lane < w.block; ++lane) {
           int32_t where = static_cast<int32_t>(w.row_begin[i] * w.width + w.col_begin[j]);
           float best = widen(x[where * w.block + lane]);
-          for (int64_t r = w.row_begin[i]; r < w.row_end[i]; ++r) {
-            for (int64_t c = w.col_begin[j]; c < w.col_end[j]; ++c) {
+          for (int64_t r = w.row_begin[i]; r < w.row_end[i]; r += w.row_step) {
+            for (int64_t c = w.col_begin[j]; c < w.col_end[j]; c += w.col_step) {
               const float value = widen(x[(r * w.width + c) * w.block + lane]);
               if (value > best || value != value) best = value, where = static_cast<int32_t>(r * w.width + c);
             }

@@ -5,12 +5,13 @@
 
 namespace lockstep {
 
-// Made once by the plan. Output row i covers the input rows [row_begin[i], row_end[i]), clipped to the input; never
-// empty.
+// Made once by the plan. Output row i covers every row_step-th of the input rows [row_begin[i], row_end[i]), clipped to
+// the input; never empty. Steps are 1 but for max_forward.
 struct PoolWindows {
   int64_t planes, block, height, width, out_height, out_width;
   const int32_t *row_begin, *row_end, *col_begin, *col_end;
   const float *row_divisor, *col_divisor;  // averages divide by their product
+  int64_t row_step = 1, col_step = 1;
 };
 
 struct PoolKernels {
