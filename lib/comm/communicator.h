@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/activity.h"
+#include "comm/sum_watch.h"
 #include "comm/wire_format.h"
 #include "core/buffer.h"
 
@@ -23,8 +24,8 @@ class Communicator {
   virtual int rank() const = 0;               // 0 .. size()-1
   virtual int size() const = 0;               // world size
   // What this rank is busy with, for the messages of collectives that go wrong. All ranks tell the same.
-  Activity& activity() { return activity_; }
-  const Activity& activity() const { return activity_; }
+  virtual Activity& activity() { return activity_; }
+  virtual const Activity& activity() const { return activity_; }
 
   // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
   // object.
@@ -38,6 +39,8 @@ class Communicator {
   virtual void start_sum(std::span<float> values) { defer_sum(WireFormat::fp32, values); }
   virtual void poll_sums() {}
   virtual void finish_sums();
+  // Outlives its use here; null: nobody. Sums that are only queued (on a GPU) are not told of.
+  virtual void watch_sums(SumWatch* watch) { sum_watch_ = watch; }
   // Sums whose addends are rounded to `wire` before they leave their rank, added in float in the same order, and
   // rounded to `wire` once more: where arrays travel they need half the bytes. fp32: exactly the calls above.
   virtual void all_reduce_sum_in(WireFormat wire, std::span<float> values);
@@ -55,6 +58,8 @@ class Communicator {
     waiting_sums_.push_back({wire, values, activity_.word()});
   }
 
+  SumWatch* sum_watch() const { return sum_watch_; }
+
  private:
   struct WaitingSum {
     WireFormat wire;
@@ -63,6 +68,7 @@ class Communicator {
   };
   std::vector<WaitingSum> waiting_sums_;
   Activity activity_;
+  SumWatch* sum_watch_ = nullptr;
 };
 
 }  // namespace lockstep

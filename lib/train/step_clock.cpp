@@ -4,6 +4,12 @@
 
 namespace lockstep {
 
+void StepClock::trace_lap(StepPhase phase) {
+  const int64_t now = trace_now();
+  trace_->add({.name = kStepPhases[static_cast<size_t>(phase)], .begin = last_traced_, .end = now, .values = {}});
+  last_traced_ = now;
+}
+
 void StepClock::append_to(std::vector<double>& sums, int rank, int world_size) const {
   const size_t first = sums.size();
   sums.resize(first + kStepPhases.size() * static_cast<size_t>(world_size));

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/trace.h"
+
 namespace lockstep {
 
 enum class StepPhase : uint8_t { data, forward, backward, communication, optimizer };
@@ -31,8 +33,17 @@ class StepClock {
   // host's time would say nothing of the device's.
   explicit StepClock(std::function<void()> settle) : settle_(std::move(settle)) {}
 
+  // The phases of steps that are traced go there, too. settles: waiting for the device would change what is traced, so
+  // these steps are not measured.
+  void trace(TraceRow* row, bool settles) {
+    trace_ = row;
+    settles_ = settles;
+  }
+
   void begin_step(int64_t step, bool is_told) {
-    measuring_ = is_told || step % kEvery == 0;
+    const bool traced = trace_ != nullptr && trace_->on();
+    if (traced) last_traced_ = trace_now();
+    measuring_ = (is_told || step % kEvery == 0) && !(traced && settles_);
     if (!measuring_) return;
     settle_();
     ++steps_;
@@ -40,6 +51,7 @@ class StepClock {
   }
   // What has passed since the step's start, or the lap before, was this phase.
   void lap(StepPhase phase) {
+    if (trace_ != nullptr && trace_->on()) trace_lap(phase);
     if (!measuring_) return;
     settle_();
     const Clock::time_point now = Clock::now();
@@ -53,12 +65,17 @@ class StepClock {
   TimeSplit take_from(std::span<const double> sums, int world_size);
 
  private:
+  void trace_lap(StepPhase phase);
+
   using Clock = std::chrono::steady_clock;
   std::function<void()> settle_;
   bool measuring_ = false;
   int64_t steps_ = 0;
   std::array<double, kStepPhases.size()> seconds_{};
   Clock::time_point last_;
+  TraceRow* trace_ = nullptr;
+  bool settles_ = false;
+  int64_t last_traced_ = 0;
 };
 
 }  // namespace lockstep

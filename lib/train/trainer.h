@@ -37,6 +37,7 @@
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/run_trace.h"
 #include "train/step_clock.h"
 #include "train/stop_request.h"
 #include "train/validation_judge.h"
@@ -113,6 +114,8 @@ class Trainer {
   void build_on_parameters();
   void make_loader();
   // trainer.cpp: the loop.
+  bool traced_step(int64_t step_in_epoch);
+  TraceRow* trace_row() const { return trace_ ? &trace_->compute() : nullptr; }
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
   void add_outcome(RunResult& result) const;
@@ -170,7 +173,8 @@ class Trainer {
 
   const Config& config_;
   Backend& backend_;
-  Communicator& communicator_;
+  std::unique_ptr<RunTrace> trace_;  // log.trace; null: none
+  Communicator& communicator_;       // through the trace
   RunLog& log_;
   const std::string resolved_;  // the config as text
   Fault fault_;

@@ -17,11 +17,17 @@
 
 namespace lockstep {
 
+static std::unique_ptr<RunTrace> make_trace(const LogConfig& log, Communicator& ranks, const std::string& dir) {
+  if (log.trace.empty()) return nullptr;
+  return std::make_unique<RunTrace>(log.trace.front(), log.trace.back(), ranks, dir);
+}
+
 Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
                  const ResumeRequest& resume, std::optional<StopSources> stop, const MemoryCheck& check_memory)
     : config_(config),
       backend_(backend),
-      communicator_(communicator),
+      trace_(make_trace(config.log, communicator, log.dir())),
+      communicator_(trace_ ? trace_->communicator() : communicator),
       log_(log),
       resolved_(to_yaml(config)),
       fault_(communicator.rank()),
@@ -144,6 +150,11 @@ void Trainer::build_on_parameters() {
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+  if (!trace_) return;
+  trace_->check(total_steps_);
+  network_->trace(&trace_->compute());
+  loader_->trace(&trace_->loader(), &trace_->compute());
+  clock_.trace(&trace_->compute(), !backend_.memory().host());
 }
 
 // Batches lie where the device can fetch them.
