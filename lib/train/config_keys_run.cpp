@@ -116,7 +116,7 @@ const Schema& log_schema() {
              "reduction: about the largest batch that still pays."),
          key("tensorboard", &S::tensorboard, anything(),
              "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
-         key("trace", &S::trace, between(0, 1e15).items(0, 2),
+         key("trace", &S::trace, at_least(0).items(0, 2),
              "First and last step of a Chrome trace, run.dir/trace.json: what each rank does when, see settings.md. "
              "[]: none.")
              .also({"profile", "profiler", "chrome_trace"}),

@@ -149,6 +149,39 @@ TEST_CASE("trace: with other steps named the same run comes to the same bits") {
   CHECK(trace.events(2, "communication", "gradients").size() == 1);
 }
 
+// Each rank's part in a sum ends after all have launched it, in any one time: else clocks were not brought together.
+TEST_CASE("trace: ranks whose clocks are a day apart are in one time") {
+  const std::vector<std::string> elsewhen{"unshare", "--time", "--monotonic=86400", "--fork"};
+  std::vector<std::string> words = elsewhen;
+  words.emplace_back("true");
+  if (run_process(words, 10).exit_code != 0) {
+    MESSAGE("SKIPPED: unshare makes no time namespace here");
+    return;
+  }
+  const RunFolder folder(kRun);
+  const std::vector<std::string> program = folder.command("run", {"--trace"});
+  words = mpirun(1, program);
+  words.insert(words.end(), {":", "-np", "1"});
+  words.insert(words.end(), elsewhen.begin(), elsewhen.end());
+  words.insert(words.end(), program.begin(), program.end());
+  const Outcome outcome = run_process(words, 100);
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.output);
+  const TraceFile trace(folder / "run/trace.json");
+  const std::string clocks = trace.about()["clocks"];
+  REQUIRE(clocks.starts_with("within "));
+  const double error = std::stod(clocks.substr(7));
+  CHECK(error < 100'000);
+  const auto mine = trace.events(0, "communication", "gradients"),
+             theirs = trace.events(1, "communication", "gradients");
+  REQUIRE(mine.size() == 10 * kBuckets);
+  REQUIRE(theirs.size() == mine.size());
+  const auto launched = [](const TracedEvent& sum) { return sum.begin - sum.values["queued_us"].get<double>(); };
+  for (size_t i = 0; i < mine.size(); ++i) {
+    CHECK(launched(mine[i]) <= theirs[i].end + error);
+    CHECK(launched(theirs[i]) <= mine[i].end + error);
+  }
+}
+
 TEST_CASE("trace: a run that is asked to end leaves the steps it made and a killed one no file") {
   std::vector<std::string> arguments{"--set", "train.epochs=400", "--set",          "checkpoint.every=1000",
                                      "--set", "eval.every=never", "--trace=10-3000"};
@@ -165,9 +198,12 @@ TEST_CASE("trace: a run that is asked to end leaves the steps it made and a kill
         std::vector<std::string>{"step 3100", "step 3101"});
 
   const RunFolder folder(kRun);
-  REQUIRE(folder.train("run", 2, {"--trace=0-1"}).exit_code == 0);
+  const std::vector<std::string> unsaved{"--set", "checkpoint.every=never", "--trace"};
+  REQUIRE(folder.train("run", 2, unsaved).exit_code == 0);
   CHECK(fs::exists(folder / "run/trace.json"));
-  CHECK(folder.train("run", 2, {"--trace"}, {"LOCKSTEP_FAULT=1,step:15,kill"}).exit_code != 0);
+  const Outcome killed = folder.train("run", 2, unsaved, {"LOCKSTEP_FAULT=1,step:15,kill"});
+  CHECK(killed.exit_code != 0);
+  CHECK_MESSAGE(killed.says("step     12"), killed.output);
   CHECK(!fs::exists(folder / "run/trace.json"));  // that of the run before would be mistaken for this one's
 }
 

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 using namespace lockstep;
 using nlohmann::json;
