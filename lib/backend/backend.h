@@ -12,7 +12,9 @@
 #include "backend/memory.h"
 #include "backend/optimizer_ops.h"
 #include "backend/plans.h"
+#include "backend/recorder.h"
 #include "backend/specs.h"
+#include "backend/stopwatch.h"
 #include "core/buffer.h"
 
 namespace lockstep {
@@ -40,6 +42,8 @@ class Backend {
   virtual std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) = 0;
   virtual void synchronize() {}                     // returns when all is done that was asked for
   virtual cuda::Context* gpu() { return nullptr; }  // what it computes on; null: no GPU
+  virtual std::unique_ptr<Stopwatch> make_stopwatch() { return std::make_unique<HostStopwatch>(); }
+  virtual Recorder* recorder() { return nullptr; }  // null: nothing would be gained
 
   // How layers whose activations have this type are computed here, for the start of a run.
   virtual Arithmetic arithmetic(DType type) const = 0;

@@ -1,10 +1,11 @@
 // Losses as sums over samples; the caller divides by its own (global) denominator.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -36,16 +37,24 @@ class LossPlan {
   // Also writes d_output = scale * d(sum loss)/d(output).
   virtual LossSums forward_backward(const TensorView& output, const TensorView& target, double scale,
                                     float* d_output) = 0;
-  // The same without waiting for the device: what forward_backward would return is added to what take_sums gives.
-  virtual void add_forward_backward(const TensorView& output, const TensorView& target, double scale, float* d_output) {
+  // The same without waiting for the device: what forward_backward would return is added to the sums so far, or where
+  // `first` becomes them.
+  virtual void add_forward_backward(const TensorView& output, const TensorView& target, double scale, float* d_output,
+                                    bool first) {
     const LossSums sums = forward_backward(output, target, scale, d_output);
+    if (first) added_ = {};
     added_.loss += sums.loss, added_.weight += sums.weight;
   }
-  // The sums of all calls since the last take_sums; throws Error for what one of them would have thrown.
-  virtual LossSums take_sums() { return std::exchange(added_, {}); }
+  // Sends the sums so far on their way to the host. take_sums: the oldest that were sent and not taken, of which there
+  // are one or two; waits for them, and throws Error for what one of the calls would have thrown.
+  static constexpr size_t most_sent = 2;
+  virtual void send_sums() { sent_[sends_++ % most_sent] = added_; }
+  virtual LossSums take_sums() { return sent_[takes_++ % most_sent]; }
 
  private:
   LossSums added_;
+  std::array<LossSums, most_sent> sent_;
+  size_t sends_ = 0, takes_ = 0;
 };
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "backend/specs.h"
+#include "core/counter_rng.h"
 #include "core/tensor.h"
 
 namespace lockstep {
@@ -98,11 +99,17 @@ class SoftmaxPlan : public Plan {
   virtual void backward(const float* y, const float* dy, float* dx) = 0;
 };
 
-// y = x * mask / (1-p), the mask from the counter stream `key` (element i depends on (key, i) only); dx = dy * mask /
-// (1-p).
+// Of a dropout layer's masks: the step's key, and which layer it is. A GPU's recorded step reads the former anew.
+struct DropoutKey {
+  uint64_t step = 0, layer = 0;
+  constexpr uint64_t word() const { return counter_word(step, layer); }
+};
+
+// y = x * mask / (1-p), the mask from the counter stream key.word() (element i depends on it and i only); dx = dy *
+// mask / (1-p).
 class DropoutPlan : public Plan {
  public:
-  virtual void forward(const void* x, void* y, uint64_t key, void* saved) = 0;
+  virtual void forward(const void* x, void* y, const DropoutKey& key, void* saved) = 0;
   // keep[i] != 0: element i survives. For masks drawn elsewhere (PyTorch's own stream).
   virtual void forward_with_mask(const void* x, void* y, const uint8_t* keep, void* saved) = 0;
   virtual void backward(const void* dy, void* dx, const void* saved) = 0;

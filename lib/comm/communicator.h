@@ -41,6 +41,10 @@ class Communicator {
   virtual void finish_sums();
   // Outlives its use here; null: nobody. Sums that are only queued (on a GPU) are not told of.
   virtual void watch_sums(SumWatch* watch) { sum_watch_ = watch; }
+  // These calls only queue work on a GPU, nothing of them waits on the host: they can be recorded.
+  virtual bool sums_are_queued() const { return false; }
+  // The run has failed: sums that are under way and would wait for other ranks end, with whatever is in them.
+  virtual void give_up() noexcept {}
   // Sums whose addends are rounded to `wire` before they leave their rank, added in float in the same order, and
   // rounded to `wire` once more: where arrays travel they need half the bytes. fp32: exactly the calls above.
   virtual void all_reduce_sum_in(WireFormat wire, std::span<float> values);

@@ -72,6 +72,13 @@ void GradientSynchronizer::finish() {
   communicator_.activity().bucket(-1);
 }
 
+void GradientSynchronizer::repeat_window() {
+  last_micro_step_ = false;
+  const auto launched = static_cast<int64_t>(buckets_.size());
+  if (sync_) all_reduces_ += launched;
+  if (overlap_) launched_early_ += launched;
+}
+
 void GradientSynchronizer::launch() {
   communicator_.activity().bucket(static_cast<int64_t>(launched_));
   const Bucket& bucket = buckets_[launched_++];

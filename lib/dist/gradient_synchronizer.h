@@ -42,6 +42,8 @@ class GradientSynchronizer final : public GradientListener {
   // bits on all; after the others it is scratch. One that had no samples in its window takes part with zeros (the arena
   // must be zero), one that had none in the last micro-step with what the others gave it.
   void finish();
+  // A recording of a window's last micro-step and of finish() was started (backend/recorder.h): in place of both.
+  void repeat_window();
 
   int64_t all_reduces() const { return all_reduces_; }        // buckets reduced so far
   int64_t launched_early() const { return launched_early_; }  // those of them launched before finish()

@@ -74,7 +74,7 @@ void Graph::initialize(Generator& generator) const {
 }
 
 void Graph::forward(const float* x, const StepStream& stream) {
-  const bool new_parameters = parameters_version_ != store_.version();
+  const bool new_parameters = this->new_parameters();
   parameters_version_ = store_.version();
   for (const Use& use : network_input_uses_) node(use.node).x[static_cast<size_t>(use.input)] = x;
   for (int i = 0; i <= last(); ++i) {

@@ -50,6 +50,10 @@ class Graph {
   // x: [batch, sample...] in canonical layout, must stay valid until backward ends.
   void forward(const float* x, const StepStream& stream);
   TensorView output() const;  // [batch, ...], canonical layout
+  // The next forward takes the parameters anew. repeated: a recording of a forward pass was started
+  // (backend/recorder.h).
+  bool new_parameters() const { return parameters_version_ != store_.version(); }
+  void repeated() { parameters_version_ = store_.version(); }
   float* output_gradient() const { return output_gradient_; }
   // From output_gradient(). accumulate: parameter gradients are added to instead of overwritten.
   void backward(bool accumulate, GradientListener& listener);

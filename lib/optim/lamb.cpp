@@ -20,6 +20,8 @@ class Lamb final : public Optimizer {
     direction_ = add_scratch(longest);
   }
 
+  bool reads_back() const override { return true; }
+
  private:
   void update(const Range& r) override {
     const LambArgs args{.beta1 = r.momentum,

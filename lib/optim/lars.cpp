@@ -14,6 +14,8 @@ class Lars final : public Optimizer {
     if (settings().momentum > 0 || settings().momentum_scheduled) buffer_ = add_state("momentum_buffer");
   }
 
+  bool reads_back() const override { return true; }
+
  private:
   bool can_gain_momentum() const override { return buffer_ != nullptr; }
 

@@ -48,6 +48,8 @@ class Optimizer {
 
   // SGD's and RMSprop's momentum, Adam's beta1: what one-cycle moves against the learning rate.
   virtual bool has_momentum() const { return true; }
+  // An update needs numbers of the arrays on the host, and waits for them.
+  virtual bool reads_back() const { return false; }
   double momentum(int group) const;               // throws Error: the kind has none
   void set_momentum(int group, double momentum);  // throws Error: outside [0, 1), no buffer was allocated for it
 

@@ -240,6 +240,7 @@ struct DeviceConfig {
   bool deterministic = true, tf32 = false;
   std::string convolution_search = "heuristic";  // heuristic | measure
   int64_t convolution_workspace_mb = 256;        // MiB
+  std::string cuda_graph = "auto";               // auto | on | off
 };
 
 struct Config {

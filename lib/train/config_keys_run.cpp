@@ -210,7 +210,13 @@ const Schema& device_schema() {
              .also({"cudnn_benchmark", "benchmark"}),
          key("convolution_workspace_mb", &S::convolution_workspace_mb, between(0, 1 << 20),
              "On a GPU: MiB of scratch that a pass of a convolution may want; algorithms that want more are left out.")
-             .also({"cudnn_workspace_mb", "workspace_mb"})});
+             .also({"cudnn_workspace_mb", "workspace_mb"}),
+         key("cuda_graph", &S::cuda_graph, one_of({"auto", "on", "off"}),
+             "On a GPU: steps are recorded as CUDA graphs and started as a whole, with the same bits, which spares "
+             "small "
+             "models the time of starting their kernels. auto: where nothing in a step waits for the host; the run's "
+             "log says so, or what does. on: an error where it can't be.")
+             .also({"cuda_graphs"})});
     made.scalar_key = "kind";
     return made;
   }();

@@ -25,7 +25,7 @@ NonfinitePolicy::Kind parse(const std::string& name) {
 NonfinitePolicy::NonfinitePolicy(const std::string& name, ParameterStore& store, std::span<float> statistics,
                                  Communicator& communicator, size_t rows)
     : kind_(parse(name)), store_(store), communicator_(communicator), statistics_(statistics) {
-  rows_.reserve(rows);
+  for (std::vector<int64_t>& of_step : rows_) of_step.reserve(rows);
   bad_rows_.reserve(rows);
   if (kind_ == Kind::skip) kept_statistics_ = store.memory().allocate(statistics.size_bytes());
 }
@@ -35,19 +35,23 @@ GradientWatch* NonfinitePolicy::watch(const OptimizerOps& ops, WireFormat wire) 
   return watch_ ? &*watch_ : nullptr;
 }
 
-void NonfinitePolicy::begin_step() {
-  rows_.clear();
+void NonfinitePolicy::begin_step(int64_t step) {
+  step_ = step;
+  rows_of(step).clear();
   if (watch_) watch_->begin_step();
   if (kind_ == Kind::skip) store_.memory().copy(kept_statistics_.as<float>(), statistics_);
 }
 
-void NonfinitePolicy::add_rows(std::span<const int64_t> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
+void NonfinitePolicy::add_rows(std::span<const int64_t> rows) {
+  std::vector<int64_t>& of_step = rows_of(step_);
+  of_step.insert(of_step.end(), rows.begin(), rows.end());
+}
 
 void NonfinitePolicy::observe(int64_t step, double loss) {
   if (kind_ == Kind::ignore || bad_step_ >= 0) return;
   if (std::isfinite(loss) && !(watch_ && watch_->bad_parameter() != nullptr)) return;
   bad_step_ = step;
-  bad_rows_ = rows_;
+  bad_rows_ = rows_of(step);
   bad_what_ = std::isfinite(loss) ? watch_->describe() : "the loss is not finite";
 }
 

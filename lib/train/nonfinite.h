@@ -9,6 +9,7 @@
 //       optimizer state and running statistics stay as they were.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,10 +36,11 @@ class NonfinitePolicy {
   Kind kind() const { return kind_; }
   // What has to see this rank's gradients before they are summed, made here; null where the policy can do without.
   GradientWatch* watch(const OptimizerOps& ops, WireFormat wire);
-  void begin_step();                             // skip: keeps the running statistics
+  void begin_step(int64_t step);                 // skip: keeps the running statistics
   void add_rows(std::span<const int64_t> rows);  // of a micro-step
 
-  // Local, after the gradients were shown to the watch. `loss` is this rank's sum.
+  // Local, after the gradients were shown to the watch. `loss` is this rank's sum. The step is the last one that was
+  // begun, or the one before.
   void observe(int64_t step, double loss);
   // What a rank adds to a sum that is reduced anyway: 1 once it has seen a bad loss.
   double flag() const { return bad_step_ >= 0 ? 1 : 0; }
@@ -62,7 +64,10 @@ class NonfinitePolicy {
   Kind kind_;
   ParameterStore& store_;
   Communicator& communicator_;
-  std::vector<int64_t> rows_, bad_rows_;  // of the current step, and of the first bad one
+  std::vector<int64_t>& rows_of(int64_t step) { return rows_[static_cast<size_t>(step) % rows_.size()]; }
+  int64_t step_ = 0;                          // the last one that was begun
+  std::array<std::vector<int64_t>, 2> rows_;  // of this step and the one before
+  std::vector<int64_t> bad_rows_;             // of the first bad one
   std::span<float> statistics_;
   Buffer kept_statistics_;  // as they were before the step, in the store's memory
   std::optional<GradientWatch> watch_;

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backend/stopwatch.h"
 #include "core/trace.h"
 
 namespace lockstep {
@@ -29,52 +30,58 @@ class StepClock {
  public:
   static constexpr int64_t kEvery = 16;
 
-  // settle: returns when the device has done what it was asked for; called in steps that are measured, for else the
-  // host's time would say nothing of the device's.
-  explicit StepClock(std::function<void()> settle) : settle_(std::move(settle)) {}
-
-  // The phases of steps that are traced go there, too. settles: waiting for the device would change what is traced, so
-  // these steps are not measured.
-  void trace(TraceRow* row, bool settles) {
-    trace_ = row;
-    settles_ = settles;
+  // settle: returns when the device has done what it was asked for. It is called before moments are read: when they are
+  // asked for, or as the next measured step begins.
+  StepClock(std::unique_ptr<Stopwatch> watch, std::function<void()> settle)
+      : watch_(std::move(watch)), settle_(std::move(settle)) {
+    laps_.reserve(64);
   }
 
+  // The phases of steps that are traced go there, too: the host's time.
+  void trace(TraceRow* row) { trace_ = row; }
+  // The same of what is no phase, since the step's start or the lap before.
+  void trace_as(std::string_view name) {
+    if (trace_ != nullptr && trace_->on()) trace_lap(name);
+  }
+
+  bool measuring() const { return measuring_; }  // this step
   void begin_step(int64_t step, bool is_told) {
-    const bool traced = trace_ != nullptr && trace_->on();
-    if (traced) last_traced_ = trace_now();
-    measuring_ = (is_told || step % kEvery == 0) && !(traced && settles_);
+    if (trace_ != nullptr && trace_->on()) last_traced_ = trace_now();
+    measuring_ = is_told || step % kEvery == 0;
     if (!measuring_) return;
-    settle_();
+    read();
     ++steps_;
-    last_ = Clock::now();
+    watch_->mark(0);
   }
   // What has passed since the step's start, or the lap before, was this phase.
   void lap(StepPhase phase) {
-    if (trace_ != nullptr && trace_->on()) trace_lap(phase);
+    trace_as(kStepPhases[static_cast<size_t>(phase)]);
     if (!measuring_) return;
-    settle_();
-    const Clock::time_point now = Clock::now();
-    seconds_[static_cast<size_t>(phase)] += std::chrono::duration<double>(now - last_).count();
-    last_ = now;
+    laps_.push_back(phase);
+    watch_->mark(laps_.size());
   }
+  // A recording was started that made the lap (backend/recorder.h), at the same place among the step's laps.
+  void repeat_lap(StepPhase phase) {
+    if (measuring_) laps_.push_back(phase);
+  }
+  size_t laps() const { return laps_.size(); }  // of the step, so far
 
   // The ranks' laps travel with sums that are made anyway: appends a place for each rank's, all but this one's zero.
-  void append_to(std::vector<double>& sums, int rank, int world_size) const;
+  void append_to(std::vector<double>& sums, int rank, int world_size);
   // Reads them back from the end of the sums, and starts anew.
   TimeSplit take_from(std::span<const double> sums, int world_size);
 
  private:
-  void trace_lap(StepPhase phase);
+  void read();  // the laps of the last measured step
+  void trace_lap(std::string_view name);
 
-  using Clock = std::chrono::steady_clock;
+  std::unique_ptr<Stopwatch> watch_;
   std::function<void()> settle_;
   bool measuring_ = false;
   int64_t steps_ = 0;
   std::array<double, kStepPhases.size()> seconds_{};
-  Clock::time_point last_;
+  std::vector<StepPhase> laps_;  // of the last measured step; the n-th ends at the watch's moment n + 1
   TraceRow* trace_ = nullptr;
-  bool settles_ = false;
   int64_t last_traced_ = 0;
 };
 

@@ -106,6 +106,7 @@ bool Trainer::traced_step(int64_t step_in_epoch) {
 }
 
 void Trainer::end_epoch(EpochResult& result) {
+  settle_step();
   const LossSums local = sum_of_pieces(&Piece::epoch);
   double sums[3] = {local.loss, local.weight, nonfinite_->flag()};
   communicator_.all_reduce(sums, ReduceOp::sum);

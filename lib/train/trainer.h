@@ -39,6 +39,7 @@
 #include "train/run_log.h"
 #include "train/run_trace.h"
 #include "train/step_clock.h"
+#include "train/step_recordings.h"
 #include "train/stop_request.h"
 #include "train/validation_judge.h"
 
@@ -80,6 +81,7 @@ class Trainer {
   Network& network() { return *network_; }
   GradientSynchronizer& synchronizer() { return *synchronizer_; }
   const LossScaling& loss_scaling() const { return *loss_scaling_; }
+  const StepRecordings* recordings() const { return recordings_.get(); }  // null: steps are not recorded
   const Optimizer& optimizer() const { return *optimizer_; }
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest. position: in the
   // epoch's list, where a step ended; steps count from there.
@@ -92,12 +94,22 @@ class Trainer {
     int64_t count;
     Graph* graph;
     std::unique_ptr<LossPlan> loss;
-    bool used = false;  // in this window: its loss has sums to take
+    bool used = false, sent = false;  // in this window: its loss has sums, and they are on their way
+    bool unsettled = false;           // likewise in the recorded step before
   };
 
   struct Piece {             // a virtual rank that this rank stands for
     LossSums window, epoch;  // local sums of the last step and of the epoch
     std::vector<std::vector<int64_t>> indices;
+  };
+
+  struct MicroStep {  // what the device is asked for
+    Bound& bound;
+    const float* x;
+    TensorView target;
+    double scale;  // of the loss
+    StepStream stream;
+    bool accumulate;
   };
 
   struct StepStart {    // what earlier micro-steps of a step change and its abandonment puts back
@@ -128,17 +140,29 @@ class Trainer {
   bool asked_to_end();
   void keep_step_start(int64_t step_in_epoch);
   void go_back_to_step_start();
-  bool window(int64_t piece, int64_t step_in_epoch);
+  void end_step(int64_t step_in_epoch);
+  bool window(int64_t piece, int64_t step_in_epoch, bool recorded);
   void empty_micro_step(bool accumulate);
   const Batch& next_batch();
   TensorView target_of(const Batch& batch) const;
+  void send_losses();
   void take_losses(LossSums& window);
+  void count_losses();
   void divide_by_own_weight(Bound& bound, int64_t piece);
-  void micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
+  MicroStep upload(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate);
+  void forward(const MicroStep& work);
+  void micro_step(const MicroStep& work, int64_t piece, bool last);
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
   void divide_by_global_weight();
   double clip();
+  // trainer_record.cpp: steps that are recorded.
+  void prepare_recordings();
+  std::string why_not_recorded() const;
+  bool recorded(int64_t step_in_epoch) const;
+  void recorded_micro_step(const MicroStep& work, bool last);
+  void end_recorded_step();
+  void settle_step();
   // trainer_log.cpp: what is told, and when.
   bool log_due() const { return log_due_after(step_); }  // after the step just done
   bool log_due_after(int64_t steps) const;
@@ -176,6 +200,7 @@ class Trainer {
   std::unique_ptr<RunTrace> trace_;  // log.trace; null: none
   Communicator& communicator_;       // through the trace
   RunLog& log_;
+  const int exceptions_;        // in flight when this was made
   const std::string resolved_;  // the config as text
   Fault fault_;
 
@@ -208,10 +233,12 @@ class Trainer {
   std::unique_ptr<ValidationJudge> judge_;
   std::vector<Probe> probes_;
   std::vector<Bound> bound_;
-  std::vector<ParameterRange> slices_;  // what clipping takes norms over
-  bool mean_ = true;                    // train.reduction
-  bool average_ranks_ = false;          // distributed.average
-  double weight_per_sample_ = 0;        // of the loss; 0: depends on the targets, known after the forward pass
+  std::unique_ptr<StepRecordings> recordings_;  // null: steps are not recorded
+  std::optional<int64_t> unsettled_;            // the recorded step whose losses have not been looked at
+  std::vector<ParameterRange> slices_;          // what clipping takes norms over
+  bool mean_ = true;                            // train.reduction
+  bool average_ranks_ = false;                  // distributed.average
+  double weight_per_sample_ = 0;                // of the loss; 0: depends on the targets, known after the forward pass
 
   int64_t step_ = 0, epoch_ = 0, total_steps_ = 0;
   int64_t position_ = 0;  // in the epoch's list: positions consumed
@@ -230,7 +257,7 @@ class Trainer {
   std::optional<std::string> interrupted_;  // by it
   StepStart step_start_;
   std::vector<Piece> pieces_;
-  StepClock clock_{[this] { backend_.synchronize(); }};
+  StepClock clock_{backend_.make_stopwatch(), [this] { backend_.synchronize(); }};
   double gradient_norm_ = -1;
   int64_t samples_since_log_ = 0;
   std::chrono::steady_clock::time_point last_log_;

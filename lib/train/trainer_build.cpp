@@ -1,6 +1,7 @@
 // The trainer before its first step: data, counts, network, and what stands on its parameters. Whatever is wrong with a
 // config or a launch is found here, on all ranks alike.
 #include <algorithm>
+#include <exception>
 
 #include "comm/run_agreed.h"
 #include "core/build_info.h"
@@ -29,6 +30,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
       trace_(make_trace(config.log, communicator, log.dir())),
       communicator_(trace_ ? trace_->communicator() : communicator),
       log_(log),
+      exceptions_(std::uncaught_exceptions()),
       resolved_(to_yaml(config)),
       fault_(communicator.rank()),
       generator_(initial_seed(config, communicator.rank())),
@@ -47,7 +49,10 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
 
-Trainer::~Trainer() = default;
+// While an error unwinds sums may be under way for which other ranks no longer come: memory cannot go before they have.
+Trainer::~Trainer() {
+  if (std::uncaught_exceptions() > exceptions_) communicator_.give_up();
+}
 
 // The generator is used as the PyTorch script uses its global one: for data, then for initial weights.
 void Trainer::build() {
@@ -150,11 +155,12 @@ void Trainer::build_on_parameters() {
   if (writer_) check_space();
   bound_.reserve(64);
   bound(batch_size_);
+  prepare_recordings();
   if (!trace_) return;
   trace_->check(total_steps_);
   network_->trace(&trace_->compute());
   loader_->trace(&trace_->loader(), &trace_->compute());
-  clock_.trace(&trace_->compute(), !backend_.memory().host());
+  clock_.trace(&trace_->compute());
 }
 
 // Batches lie where the device can fetch them.

@@ -27,6 +27,7 @@ bool Trainer::checkpoint_due_after_epoch() const {
 
 // Collective. Rank 0's disk is busy while training goes on; what went wrong there is told at the next checkpoint.
 void Trainer::save() {
+  settle_step();
   if (saved_step_ == step_ && !best_pending_) return;
   const TraceSpan span(trace_row(), TraceKind::phase, "checkpoint");
   communicator_.activity().saving(std::max<int64_t>(step_ - 1, 0));

@@ -38,22 +38,18 @@ void Trainer::go_back_to_step_start() {
 bool Trainer::train_step(int64_t step_in_epoch) {
   communicator_.activity().step(step_);
   fault_.at_step(step_);
-  nonfinite_->begin_step();
+  nonfinite_->begin_step(step_);
   clock_.begin_step(step_, log_due_after(step_ + 1));
+  const bool recorded = this->recorded(step_in_epoch);
+  if (!recorded) settle_step();
   if (noise_scale_) noise_scale_->begin_step(log_due_after(step_ + 1));
   keep_step_start(step_in_epoch);
   for (int64_t piece = 0; piece < ranks_.held; ++piece) {
-    if (window(piece, step_in_epoch)) continue;
+    if (window(piece, step_in_epoch, recorded)) continue;
     go_back_to_step_start();
     return false;
   }
-  if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
-    noise_scale_->end_step(network_->store().gradients(), epoch_plan_.step_samples(step_in_epoch), mean_,
-                           loss_scaling_->factor());
-  nonfinite_->observe(step_, sum_of_pieces(&Piece::window).loss);
-  learning_rate_->apply(*optimizer_, step_, epoch_);
-  const bool overflowed = loss_scaling_->overflowed(step_);
-  if (!nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) && !overflowed) update();
+  recorded ? end_recorded_step() : end_step(step_in_epoch);
   clock_.lap(StepPhase::optimizer);
   samples_since_log_ += epoch_plan_.step_samples(step_in_epoch);
   position_ = epoch_plan_.position_after(step_in_epoch);
@@ -62,11 +58,24 @@ bool Trainer::train_step(int64_t step_in_epoch) {
   return true;
 }
 
+// Its losses are looked at before the update.
+void Trainer::end_step(int64_t step_in_epoch) {
+  if (noise_scale_)  // with mean_ the arena holds the sum divided by the samples
+    noise_scale_->end_step(network_->store().gradients(), epoch_plan_.step_samples(step_in_epoch), mean_,
+                           loss_scaling_->factor());
+  nonfinite_->observe(step_, sum_of_pieces(&Piece::window).loss);
+  learning_rate_->apply(*optimizer_, step_, epoch_);
+  const bool overflowed = loss_scaling_->overflowed(step_);
+  if (nonfinite_->skip(step_, backend_.optimizer_ops(), overflowed) || overflowed) return;
+  update();
+  count_losses();
+}
+
 // The accumulation window of one virtual rank. False: the run is to end, the window was left.
-bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
+bool Trainer::window(int64_t piece, int64_t step_in_epoch, bool recorded) {
   const int64_t micro_steps = epoch_plan_.window_size(step_in_epoch);
   Piece& mine = pieces_[static_cast<size_t>(piece)];
-  mine.window = {};
+  if (!recorded) mine.window = {};  // else the last step's is still to come
   mine.indices.clear();
   statistics_->enter(piece);
   bool accumulate = false;
@@ -84,12 +93,15 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
       continue;
     }
     nonfinite_->add_rows(batch.rows);
-    micro_step(batch, piece, i, step_in_epoch, accumulate);
+    const MicroStep work = upload(batch, piece, i, step_in_epoch, accumulate);
+    const bool last = i + 1 == micro_steps;
+    recorded ? recorded_micro_step(work, last) : micro_step(work, piece, last);
     accumulate = true;
     samples += batch.count;
   }
-  if (!accumulate) backend_.memory().zero(network_->store().gradients());
   statistics_->leave(piece, samples);
+  if (recorded) return true;  // the last micro-step did the rest
+  if (!accumulate) backend_.memory().zero(network_->store().gradients());
   synchronizer_->finish();
   clock_.lap(StepPhase::communication);
   take_losses(mine.window);
@@ -97,14 +109,26 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch) {
   return true;
 }
 
+void Trainer::send_losses() {
+  for (Bound& entry : bound_) {
+    if (entry.used && !std::exchange(entry.sent, true)) entry.loss->send_sums();
+  }
+}
+
 // Of the window. Only here does the host wait for the device, and only for the last forward pass: what follows it has
 // been asked for already.
 void Trainer::take_losses(LossSums& window) {
+  send_losses();
   for (Bound& entry : bound_) {
     if (!std::exchange(entry.used, false)) continue;
+    entry.sent = false;
     const LossSums sums = entry.loss->take_sums();
     window.loss += sums.loss, window.weight += sums.weight;
   }
+}
+
+void Trainer::count_losses() {
+  for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }
 
 // The loader's memory is its own again once the last batch has gone to the device.
@@ -133,7 +157,6 @@ void Trainer::update() {
   gradient_norm_ = clip();
   optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
   if (average_) average_->update();
-  for (Piece& piece : pieces_) piece.epoch.loss += piece.window.loss, piece.epoch.weight += piece.window.weight;
 }
 
 // distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its
@@ -146,24 +169,37 @@ double Trainer::denominator(int64_t step_in_epoch, int64_t batch) const {
   return static_cast<double>(samples_of_step(step_in_epoch)) * weight_per_sample_;
 }
 
-void Trainer::micro_step(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch, bool accumulate) {
+Trainer::MicroStep Trainer::upload(const Batch& batch, int64_t piece, int64_t index, int64_t step_in_epoch,
+                                   bool accumulate) {
   fault_.at_forward(step_);
-  Bound& bound = this->bound(batch.count);
-  Graph& graph = *bound.graph;
-  const StepStream stream{.key = mix_key(config_.run.seed, static_cast<uint64_t>(ranks_.first + piece),
-                                         static_cast<uint64_t>(step_), static_cast<uint64_t>(index)),
-                          .torch = &generator_};
   TensorView target = target_of(batch);
   const size_t x_bytes = static_cast<size_t>(batch.count * train_data_->sample_shape().numel()) * sizeof(float);
   const Feed::Batch fed = feed_->upload(batch.x, x_bytes, target.data, target.desc.bytes());
   target.data = const_cast<void*>(fed.targets);
-  graph.forward(static_cast<const float*>(fed.x), stream);
-  const double scale = loss_scaling_->factor() / denominator(step_in_epoch, batch.count);
-  bound.used = true;
-  bound.loss->add_forward_backward(graph.output(), target, scale, graph.output_gradient());
-  if (average_ranks_ && mean_ && weight_per_sample_ == 0) divide_by_own_weight(bound, piece);
+  return {.bound = bound(batch.count),
+          .x = static_cast<const float*>(fed.x),
+          .target = target,
+          .scale = loss_scaling_->factor() / denominator(step_in_epoch, batch.count),
+          .stream = {.key = mix_key(config_.run.seed, static_cast<uint64_t>(ranks_.first + piece),
+                                    static_cast<uint64_t>(step_), static_cast<uint64_t>(index)),
+                     .torch = &generator_},
+          .accumulate = accumulate};
+}
+
+void Trainer::forward(const MicroStep& work) {
+  Graph& graph = *work.bound.graph;
+  graph.forward(work.x, work.stream);
+  work.bound.loss->add_forward_backward(graph.output(), work.target, work.scale, graph.output_gradient(),
+                                        !work.bound.used);
+}
+
+void Trainer::micro_step(const MicroStep& work, int64_t piece, bool last) {
+  forward(work);
+  work.bound.used = true;
+  if (average_ranks_ && mean_ && weight_per_sample_ == 0) divide_by_own_weight(work.bound, piece);
+  if (last) send_losses();  // they come to the host beside the backward pass
   clock_.lap(StepPhase::forward);
-  graph.backward(accumulate, *synchronizer_);
+  work.bound.graph->backward(work.accumulate, *synchronizer_);
   clock_.lap(StepPhase::backward);
 }
 
@@ -174,6 +210,7 @@ TensorView Trainer::target_of(const Batch& batch) const {
 
 // A micro-step's mean by class weights, which are known only now: the host waits for them.
 void Trainer::divide_by_own_weight(Bound& bound, int64_t piece) {
+  bound.loss->send_sums();
   const LossSums sums = bound.loss->take_sums();
   bound.used = false;
   LossSums& window = pieces_[static_cast<size_t>(piece)].window;

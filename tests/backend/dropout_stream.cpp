@@ -16,7 +16,7 @@ static std::vector<uint8_t> mask(int64_t count, double p, uint64_t key) {
   const auto plan = make_cpu_dropout({.count = count, .p = p});
   std::vector<float> x(static_cast<size_t>(count), 1), y(x.size());
   std::vector<uint8_t> saved(plan->saved_bytes());
-  plan->forward(x.data(), y.data(), key, saved.data());
+  plan->forward(x.data(), y.data(), {key}, saved.data());
   std::vector<uint8_t> keep;
   for (float value : y) keep.push_back(value != 0 ? 1 : 0);
   return keep;
@@ -61,7 +61,7 @@ TEST_CASE("dropout: survivors are scaled and backward uses the same mask") {
   const std::vector<float> x = oracle::random_floats(257, 1), dy = oracle::random_floats(257, 2);
   std::vector<float> y(257), dx(257);
   std::vector<uint8_t> saved(plan->saved_bytes());
-  plan->forward(x.data(), y.data(), 5, saved.data());
+  plan->forward(x.data(), y.data(), {5}, saved.data());
   plan->backward(dy.data(), dx.data(), saved.data());
   const float scale = 1.0F / 0.75F;
   const std::vector<uint8_t> keep = mask(257, 0.25, 5);
@@ -70,7 +70,7 @@ TEST_CASE("dropout: survivors are scaled and backward uses the same mask") {
     CHECK_EQ(dx[i], keep[i] != 0 ? dy[i] * scale : 0.0F);
   }
   std::vector<float> in_place = x;
-  plan->forward(in_place.data(), in_place.data(), 5, saved.data());
+  plan->forward(in_place.data(), in_place.data(), {5}, saved.data());
   CHECK_EQ(differs(in_place, y, 0, 0), "");
 }
 

@@ -87,7 +87,8 @@ std::vector<Floats> loss(Device& device, const LossSpec& spec) {
     for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % 7 == 3 ? -100 : static_cast<int64_t>(i % 6);
     target = {device.put(labels), {Shape{rows}, 1, DType::i64}};
   }
-  plan->add_forward_backward({x, dense}, target, 0.25, dx);
+  plan->add_forward_backward({x, dense}, target, 0.25, dx, true);
+  plan->send_sums();
   const LossSums sums = plan->take_sums();
   return {device.get(dx, rows * classes), {static_cast<float>(sums.loss)}, {static_cast<float>(sums.weight)}};
 }

@@ -91,7 +91,7 @@ TEST_CASE("activations and softmax and dropout on the GPU are those of the CPU")
              const auto plan = device.backend().plan_dropout({.count = n, .p = 0.3});
              float *y = device.zeros(n), *dx = device.zeros(n);
              void* saved = device.make(plan->saved_bytes());
-             plan->forward(device.put(normal(n, 1)), y, 42, saved);
+             plan->forward(device.put(normal(n, 1)), y, {42}, saved);
              plan->backward(device.put(normal(n, 2)), dx, saved);
              return {device.get(y, n), device.get(dx, n)};
            }});

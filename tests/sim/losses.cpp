@@ -74,16 +74,19 @@ void compare(const LossSpec& spec, const std::vector<float>* dense, std::vector<
   CHECK(found.loss == doctest::Approx(expected.loss).epsilon(1e-6));
   CHECK(found.weight == doctest::Approx(expected.weight).epsilon(1e-12));
   CHECK(gpu->forward(output, device_target_view).loss == found.loss);
-  for (LossPlan* plan : {cpu.get(), gpu.get()}) {  // what is added is taken once
+  for (LossPlan* plan : {cpu.get(), gpu.get()}) {  // what is sent is taken once
     const bool on_gpu = plan == gpu.get();
     const TensorView from = on_gpu ? output : TensorView{x.data(), dense_desc};
     const TensorView to = on_gpu ? device_target_view : TensorView{target, target_desc};
     float* slope = on_gpu ? gradient.as<float>().data() : expected_gradient.data();
-    for (int i = 0; i < 3; ++i) plan->add_forward_backward(from, to, 0.25, slope);
+    for (int i = 0; i < 4; ++i) plan->add_forward_backward(from, to, 0.25, slope, i <= 1);  // the first is forgotten
+    plan->send_sums();
+    plan->add_forward_backward(from, to, 0.25, slope, true);
+    plan->send_sums();  // before the others are taken
     const LossSums taken = plan->take_sums();
     CHECK(taken.loss == doctest::Approx(3 * expected.loss).epsilon(1e-6));
     CHECK(taken.weight == doctest::Approx(3 * expected.weight).epsilon(1e-12));
-    CHECK(plan->take_sums().weight == 0);
+    CHECK(plan->take_sums().weight == doctest::Approx(expected.weight).epsilon(1e-12));
   }
   const std::vector<float> slopes = download(context, context.compute(), gradient.as<float>().data(), n);
   for (size_t i = 0; i < n; ++i) {
@@ -128,7 +131,8 @@ TEST_CASE("a label that is no class is named by its row") {
   CHECK_THROWS_WITH_AS(plan->forward(output, view),
                        "cross_entropy: the target of row 8 is not one of 5 classes (0 to 4)", Error);
   const Buffer gradient = context.allocate(n * sizeof(float));
-  plan->add_forward_backward(output, view, 1, gradient.as<float>().data());
+  plan->add_forward_backward(output, view, 1, gradient.as<float>().data(), true);
+  plan->send_sums();
   CHECK_THROWS_WITH_AS(plan->take_sums(), "cross_entropy: the target of row 8 is not one of 5 classes (0 to 4)", Error);
 }
 

@@ -147,10 +147,10 @@ TEST_CASE("dropout on the GPU drops what the CPU drops") {
       REQUIRE(plan->saved_bytes() == expected->saved_bytes());
       const Bytes x = numbers(type, 7);
       Bytes y(x.size()), dx(x.size()), keep(n);
-      expected->forward(x.data(), y.data(), 42, keep.data());
+      expected->forward(x.data(), y.data(), {42}, keep.data());
       expected->backward(x.data(), dx.data(), keep.data());
       void *in = gpu.put(x), *out = gpu.make(x.size()), *saved = gpu.make(n);
-      plan->forward(in, out, 42, saved);
+      plan->forward(in, out, {42}, saved);
       CHECK(gpu.get_bytes(out, x.size()) == y);
       CHECK(gpu.get_bytes(saved, n) == keep);
       plan->backward(in, out, saved);

@@ -47,11 +47,12 @@ struct GpuRun {
   std::vector<float> weights, optimizer;   // in PyTorch's layout, all parameters train
   std::string digest, communicator;
   int64_t steps = 0;
+  int64_t recorded = 0;  // micro-steps that were started as recordings
 
-  // overrides: device.kind and all else that the configuration does not say. One thread computes.
+  // overrides: device.kind and all else that the configuration does not say. One thread computes, every step is logged.
   GpuRun(const MpiEnvironment& env, const std::string& yaml, std::vector<std::string> overrides, const std::string& dir,
          const ResumeRequest& resume = {}) {
-    overrides.insert(overrides.end(), {"run.dir=" + dir, "log.every=1", "device.threads=1"});
+    overrides.insert(overrides.begin(), {"run.dir=" + dir, "log.every=1", "device.threads=1"});
     const Config config = parse_config(yaml, "training.yaml", overrides);
     const Resources resources = claim_resources(config, env);
     communicator = resources.communicator->name();
@@ -59,6 +60,7 @@ struct GpuRun {
       RunLog log(dir, env.rank() == 0);
       Trainer trainer(config, *resources.backend, *resources.communicator, log, resume);
       steps = trainer.run().steps;
+      if (trainer.recordings() != nullptr) recorded = trainer.recordings()->starts();
       const ParameterStore& store = trainer.network().store();
       for (size_t id = 0; id < store.parameters().size(); ++id) {
         const std::vector<float> values = store.canonical_value(static_cast<ParameterId>(id));

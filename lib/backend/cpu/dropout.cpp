@@ -32,7 +32,7 @@ class CpuDropout final : public DropoutPlan {
   }
   size_t saved_bytes() const override { return count_; }
 
-  void forward(const void* x, void* y, uint64_t key, void* saved) override {
+  void forward(const void* x, void* y, const DropoutKey& key, void* saved) override {
     auto* keep = static_cast<uint8_t*>(saved);
     if (drop_all_) {
       std::memset(keep, 0, count_);
@@ -41,7 +41,7 @@ class CpuDropout final : public DropoutPlan {
     }
     constexpr size_t kChunk = size_t{1} << 32;  // elements of one pair of subkeys
     for (size_t begin = 0; begin < count_; begin += kChunk) {
-      const uint64_t subkeys = counter_word(key, begin / kChunk);
+      const uint64_t subkeys = counter_word(key.word(), begin / kChunk);
       kernels_.forward(std::min(count_ - begin, kChunk), static_cast<uint32_t>(subkeys),
                        static_cast<uint32_t>(subkeys >> 32), threshold_, scale_,
                        static_cast<const std::byte*>(x) + begin * element_,

@@ -18,7 +18,7 @@ constexpr auto between_looks = std::chrono::milliseconds(5);  // of the watch
 }  // namespace
 
 Context::Entry::Entry(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
-Context::Context(int device) : device_(device), entry_(device) {}
+Context::Context(int device) : device_(device), entry_(device), values_(std::make_unique<StepValues>(*this)) {}
 
 void Context::enter() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
 

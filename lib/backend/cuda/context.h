@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
+#include "backend/cuda/step_values.h"
 #include "backend/cuda/stream.h"
 #include "core/buffer.h"
 
@@ -19,6 +21,9 @@ class Context {
 
   const Stream& compute() const { return compute_; }
   const Stream& copies() const { return copies_; }
+
+  // Of what is being recorded (cuda_recorder.h).
+  StepValues& values() const { return *values_; }
 
   // Zeroed device memory, freed before the context goes. Not for use during a step.
   Buffer allocate(size_t bytes) const;
@@ -46,6 +51,7 @@ class Context {
   Stream compute_, copies_;
   Event synchronized_;
   Watch watch_;
+  std::unique_ptr<StepValues> values_;  // the last one to come, as it uses the rest
 };
 
 }  // namespace lockstep::cuda

@@ -19,7 +19,8 @@ CudaBackend::CudaBackend(const GpuOptions& options)
                       .tf32 = options.tf32,
                       .workspace_limit = options.convolution_workspace}),
       memory_(context_),
-      optimizer_ops_(context_) {}
+      optimizer_ops_(context_),
+      recorder_(context_) {}
 
 std::string CudaBackend::libraries() const {
   std::string text = fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);

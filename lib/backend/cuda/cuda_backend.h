@@ -6,6 +6,8 @@
 #include "backend/cuda/blas_lt.h"
 #include "backend/cuda/context.h"
 #include "backend/cuda/cuda_memory.h"
+#include "backend/cuda/cuda_recorder.h"
+#include "backend/cuda/cuda_stopwatch.h"
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/optimizer_ops.h"
 #include "backend/gpu.h"
@@ -21,6 +23,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Feed> make_feed(size_t x_bytes, size_t target_bytes) override;
   void synchronize() override { context_.synchronize(context_.compute()); }
   cuda::Context* gpu() override { return &context_; }
+  std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CudaStopwatch>(context_); }
+  Recorder* recorder() override { return &recorder_; }
 
   Arithmetic arithmetic(DType type) const override;
 
@@ -52,6 +56,7 @@ class CudaBackend final : public Backend {
   cuda::Dnn dnn_;
   CudaMemory memory_;
   CudaOptimizerOps optimizer_ops_;
+  CudaRecorder recorder_;
 };
 
 }  // namespace lockstep

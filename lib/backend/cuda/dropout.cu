@@ -9,20 +9,25 @@
 #include "backend/cuda/launch.cuh"
 #include "backend/cuda/pointwise.h"
 #include "backend/dropout_hash.h"
-#include "core/counter_rng.h"
 
 namespace lockstep {
 namespace {
 
 template <class T>
 struct Draw {
-  uint32_t k0, k1, threshold;
+  const uint64_t* step;  // where a recorded step finds its key; null: it is in `key`
+  DropoutKey key;
+  uint64_t chunk;
+  uint32_t threshold;
   float scale;
   const T* x;
   T* y;
   uint8_t* keep;
   constexpr void operator()(size_t i) const {
-    const uint32_t hash = dropout_hash(static_cast<uint32_t>(i), k0, k1);
+    const DropoutKey now{step != nullptr ? *step : key.step, key.layer};
+    const uint64_t subkeys = counter_word(now.word(), chunk);
+    const uint32_t hash =
+        dropout_hash(static_cast<uint32_t>(i), static_cast<uint32_t>(subkeys), static_cast<uint32_t>(subkeys >> 32));
     keep[i] = hash >= threshold ? 1 : 0;
     narrow(widen(x[i]) * (hash >= threshold ? scale : 0.0F), y[i]);
   }
@@ -49,7 +54,7 @@ class CudaDropout final : public DropoutPlan {
   }
   size_t saved_bytes() const override { return count_; }
 
-  void forward(const void* x, void* y, uint64_t key, void* saved) override {
+  void forward(const void* x, void* y, const DropoutKey& key, void* saved) override {
     if (drop_all_) {
       context_.fill_zero(context_.compute(), saved, count_);
       return apply(x, y, saved);
@@ -58,11 +63,10 @@ class CudaDropout final : public DropoutPlan {
     cuda::by_type(type_, [&](auto* null) {
       using T = std::remove_pointer_t<decltype(null)>;
       for (size_t begin = 0; begin < count_; begin += chunk) {
-        const uint64_t subkeys = counter_word(key, begin / chunk);
-        cuda::launch(context_.compute().get(), std::min(count_ - begin, chunk),
-                     Draw<T>{static_cast<uint32_t>(subkeys), static_cast<uint32_t>(subkeys >> 32), threshold_, scale_,
-                             static_cast<const T*>(x) + begin, static_cast<T*>(y) + begin,
-                             static_cast<uint8_t*>(saved) + begin});
+        cuda::launch(
+            context_.compute().get(), std::min(count_ - begin, chunk),
+            Draw<T>{context_.values().key(), key, begin / chunk, threshold_, scale_, static_cast<const T*>(x) + begin,
+                    static_cast<T*>(y) + begin, static_cast<uint8_t*>(saved) + begin});
       }
     });
   }

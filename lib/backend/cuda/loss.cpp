@@ -1,6 +1,7 @@
 #include "backend/cuda/loss.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "backend/cuda/loss_kernels.h"
@@ -21,6 +22,7 @@ class CudaLoss final : public LossPlan {
         parts_(context.allocate((cuda::reduction_blocks + 1) * sizeof(cuda::Sums))),
         total_(context.allocate(sizeof(cuda::Sums))),
         result_(context.pinned(sizeof(cuda::Sums))) {
+    for (Sent& sent : sent_) sent.sums = context.pinned(sizeof(cuda::Sums));
     if (spec.class_weights.empty()) {
       weight_sum_ = static_cast<double>(classes);
       return;
@@ -42,23 +44,23 @@ class CudaLoss final : public LossPlan {
     queue(output, target, scale, d_output);
     context_.to_host(context_.compute(), result_.data(), parts_.data(), sizeof(cuda::Sums));
     context_.synchronize(context_.compute());
-    return result();
+    return read(result_);
   }
 
-  // The total comes to the host as soon as it is there, while the backward pass goes on.
-  void add_forward_backward(const TensorView& output, const TensorView& target, double scale,
-                            float* d_output) override {
+  void add_forward_backward(const TensorView& output, const TensorView& target, double scale, float* d_output,
+                            bool first) override {
     queue(output, target, scale, d_output);
-    cuda::add_sums(context_.compute().get(), parts_.as<cuda::Sums>().data(), added_, total_.as<cuda::Sums>().data());
-    context_.to_host(context_.compute(), result_.data(), total_.data(), sizeof(cuda::Sums));
-    context_.compute().record(arrived_);
-    added_ = true;
+    cuda::add_sums(context_.compute().get(), parts_.as<cuda::Sums>().data(), !first, total_.as<cuda::Sums>().data());
+  }
+  void send_sums() override {
+    const Sent& sent = sent_[sends_++ % most_sent];
+    context_.to_host(context_.compute(), sent.sums.data(), total_.data(), sizeof(cuda::Sums));
+    context_.compute().record(sent.arrived);
   }
   LossSums take_sums() override {
-    if (!added_) return {};
-    added_ = false;
-    context_.wait(arrived_);
-    return result();
+    const Sent& sent = sent_[takes_++ % most_sent];
+    context_.wait(sent.arrived);
+    return read(sent.sums);
   }
 
  private:
@@ -90,8 +92,8 @@ class CudaLoss final : public LossPlan {
     }
   }
 
-  LossSums result() const {
-    const cuda::Sums& sums = result_.as<cuda::Sums>()[0];
+  LossSums read(const Buffer& host) const {
+    const cuda::Sums& sums = host.as<cuda::Sums>()[0];
     if (sums.bad_row != cuda::no_bad_row)
       throw_error("cross_entropy: the target of row {} is not one of {} classes (0 to {})", sums.bad_row, classes_,
                   classes_ - 1);
@@ -103,8 +105,12 @@ class CudaLoss final : public LossPlan {
   int64_t batch_, classes_;
   double weight_sum_;
   Buffer weights_, parts_, total_, result_;  // the last one pinned
-  cuda::Event arrived_;
-  bool added_ = false;  // to total_, since it was taken
+  struct Sent {
+    Buffer sums;  // pinned
+    cuda::Event arrived;
+  };
+  std::array<Sent, most_sent> sent_;
+  size_t sends_ = 0, takes_ = 0;
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace lockstep {
 
-// All arrays are device memory. Updates are queued on the compute stream; what returns a number waits for it.
+// All arrays are device memory. Updates are queued on the compute stream, in a recording with their numbers beside them
+// (step_values.h); what returns a number waits for it.
 class CudaOptimizerOps final : public OptimizerOps {
  public:
   explicit CudaOptimizerOps(cuda::Context& context);  // outlives this object
@@ -35,6 +36,13 @@ class CudaOptimizerOps final : public OptimizerOps {
  private:
   template <class Reduction>
   auto reduced(size_t n, const Reduction& reduction) const;
+  template <class Rule>
+  void run(const typename Rule::Scalars& s, size_t n, float* p, const float* g, float* a = nullptr, float* b = nullptr,
+           float* c = nullptr) const;
+  template <class Body>
+  void queue(size_t n, const Body& body) const;
+  // False: what is asked for was recorded, only its numbers are wanted.
+  bool queues() const { return context_.values().mode() != cuda::StepValues::Mode::renewing; }
   cudaStream_t stream() const { return context_.compute().get(); }
 
   cuda::Context& context_;

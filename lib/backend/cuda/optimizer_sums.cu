@@ -114,13 +114,16 @@ float CudaOptimizerOps::max_abs(size_t n, const float* x) const {
   return __builtin_bit_cast(float, reduced(n, Largest{x}));
 }
 
-void CudaOptimizerOps::scale(size_t n, float* x, float factor) const { cuda::launch(stream(), n, Scale{x, factor}); }
-void CudaOptimizerOps::add(size_t n, const float* x, float* y) const { cuda::launch(stream(), n, Add{x, y}); }
-void CudaOptimizerOps::clamp(size_t n, float* x, float limit) const { cuda::launch(stream(), n, Clamp{x, limit}); }
-void CudaOptimizerOps::fill(size_t n, float* x, float value) const { cuda::launch(stream(), n, Fill{x, value}); }
-void CudaOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const {
-  cuda::launch(stream(), n, Lerp{x, y, weight});
+template <class Body>
+void CudaOptimizerOps::queue(size_t n, const Body& body) const {
+  if (queues()) cuda::launch(stream(), n, body);
 }
-void CudaOptimizerOps::swap(size_t n, float* x, float* y) const { cuda::launch(stream(), n, Swap{x, y}); }
+
+void CudaOptimizerOps::scale(size_t n, float* x, float factor) const { queue(n, Scale{x, factor}); }
+void CudaOptimizerOps::add(size_t n, const float* x, float* y) const { queue(n, Add{x, y}); }
+void CudaOptimizerOps::clamp(size_t n, float* x, float limit) const { queue(n, Clamp{x, limit}); }
+void CudaOptimizerOps::fill(size_t n, float* x, float value) const { queue(n, Fill{x, value}); }
+void CudaOptimizerOps::lerp(size_t n, float* x, const float* y, float weight) const { queue(n, Lerp{x, y, weight}); }
+void CudaOptimizerOps::swap(size_t n, float* x, float* y) const { queue(n, Swap{x, y}); }
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
-// The optimizers' updates. Whatever is the same for a whole range is a template argument, as in the CPU's kernels.
+// The optimizers' updates. What is the same for a whole run is a template argument, as in the CPU's kernels; what may
+// change from step to step is looked up in the numbers, which a recorded step finds on the device.
 #include <type_traits>
 
 #include "backend/cuda/device_math.h"
@@ -11,42 +12,106 @@ namespace {
 
 using Math = cuda::DeviceMath;
 
+// An optimizer's numbers: given with the launch, or where a recorded step finds them.
+template <class Scalars>
+struct Numbers {
+  Scalars own;
+  const Scalars* recorded;
+  constexpr const Scalars& get() const { return recorded != nullptr ? *recorded : own; }
+};
+
 template <class Functor>
+constexpr void update(const Functor& f, size_t i, float* p, const float* g, float* a, float* b, float* c) {
+  float parameter = p[i], x = 0, y = 0, z = 0;
+  if constexpr (Functor::states > 0) x = a[i];
+  if constexpr (Functor::states > 1) y = b[i];
+  if constexpr (Functor::states > 2) z = c[i];
+  f(parameter, g[i], x, y, z);
+  p[i] = parameter;
+  if constexpr (Functor::states > 0) a[i] = x;
+  if constexpr (Functor::states > 1) b[i] = y;
+  if constexpr (Functor::states > 2) c[i] = z;
+}
+
+// Rule::apply picks the functor by the numbers and updates element i with it.
+template <class Rule>
 struct Update {
-  Functor f;
+  Numbers<typename Rule::Scalars> numbers;
   float* p;
   const float* g;
   float *a, *b, *c;
-  constexpr void operator()(size_t i) const {
-    float parameter = p[i], x = 0, y = 0, z = 0;
-    if constexpr (Functor::states > 0) x = a[i];
-    if constexpr (Functor::states > 1) y = b[i];
-    if constexpr (Functor::states > 2) z = c[i];
-    f(parameter, g[i], x, y, z);
-    p[i] = parameter;
-    if constexpr (Functor::states > 0) a[i] = x;
-    if constexpr (Functor::states > 1) b[i] = y;
-    if constexpr (Functor::states > 2) c[i] = z;
+  constexpr void operator()(size_t i) const { Rule::apply(numbers.get(), i, p, g, a, b, c); }
+};
+
+template <class Functor, class Numbers>
+struct Always {
+  using Scalars = Numbers;
+  static constexpr void apply(const Scalars& s, size_t i, float* p, const float* g, float* a, float* b, float* c) {
+    update(Functor{s}, i, p, g, a, b, c);
   }
 };
 
-template <class Functor>
+// The first step and a schedule of the momentum change the mode.
+template <bool decay>
+struct SgdRule {
+  using Scalars = SgdScalars;
+  template <SgdMode mode>
+  using In = SgdUpdate<Math, decay, mode>;
+  static constexpr void apply(const Scalars& s, size_t i, float* p, const float* g, float* a, float* b, float* c) {
+    if (!s.use_momentum) {
+      update(In<SgdMode::plain>{s}, i, p, g, a, b, c);
+    } else if (s.nesterov && s.first_step) {
+      update(In<SgdMode::first_nesterov>{s}, i, p, g, a, b, c);
+    } else if (s.nesterov) {
+      update(In<SgdMode::nesterov>{s}, i, p, g, a, b, c);
+    } else if (s.first_step) {
+      update(In<SgdMode::first>{s}, i, p, g, a, b, c);
+    } else {
+      update(In<SgdMode::momentum>{s}, i, p, g, a, b, c);
+    }
+  }
+};
+
+// beta1, which a schedule may move, decides from which end the first moment is interpolated.
+template <bool decay, bool amsgrad>
+struct AdamRule {
+  using Scalars = AdamScalars;
+  static constexpr void apply(const Scalars& s, size_t i, float* p, const float* g, float* a, float* b, float* c) {
+    if (s.from_gradient) {
+      update(AdamUpdate<Math, decay, true, amsgrad>{s}, i, p, g, a, b, c);
+    } else {
+      update(AdamUpdate<Math, decay, false, amsgrad>{s}, i, p, g, a, b, c);
+    }
+  }
+};
+
+template <bool decay, bool centered>
+struct RmspropRule {
+  using Scalars = RmspropScalars;
+  static constexpr void apply(const Scalars& s, size_t i, float* p, const float* g, float* a, float* b, float* c) {
+    if (s.use_momentum) {
+      update(RmspropUpdate<Math, decay, centered, true>{s}, i, p, g, a, b, c);
+    } else {
+      update(RmspropUpdate<Math, decay, centered, false>{s}, i, p, g, a, b, c);
+    }
+  }
+};
+
 struct Direction {
-  Functor f;
+  Numbers<LambScalars> numbers;
   const float *p, *g;
   float *m, *v, *direction;
-  constexpr void operator()(size_t i) const {
+  template <bool from_gradient>
+  constexpr void at(size_t i, const LambScalars& s) const {
     float parameter = p[i], result = 0;
-    f(parameter, g[i], m[i], v[i], result);
+    LambDirection<Math, from_gradient>{s}(parameter, g[i], m[i], v[i], result);
     direction[i] = result;
   }
+  constexpr void operator()(size_t i) const {
+    const LambScalars& s = numbers.get();
+    s.from_gradient ? at<true>(i, s) : at<false>(i, s);
+  }
 };
-
-template <class Functor>
-void run(cudaStream_t stream, size_t n, const Functor& f, float* p, const float* g, float* a = nullptr,
-         float* b = nullptr, float* c = nullptr) {
-  cuda::launch(stream, n, Update<Functor>{f, p, g, a, b, c});
-}
 
 // Calls work with std::true_type or std::false_type.
 template <class Work>
@@ -56,27 +121,24 @@ void with(bool flag, const Work& work) {
 
 }  // namespace
 
+template <class Rule>
+void CudaOptimizerOps::run(const typename Rule::Scalars& s, size_t n, float* p, const float* g, float* a, float* b,
+                           float* c) const {
+  const Numbers<typename Rule::Scalars> numbers{s, context_.values().place(s)};
+  if (queues()) cuda::launch(stream(), n, Update<Rule>{numbers, p, g, a, b, c});
+}
+
 void CudaOptimizerOps::sgd(const SgdArgs& args, size_t n, float* p, const float* g, float* momentum) const {
   const SgdScalars s = scalars(args);
-  with(s.decay, [&](auto decay) {
-    constexpr bool d = decltype(decay)::value;
-    if (!s.use_momentum) return run(stream(), n, SgdUpdate<Math, d, SgdMode::plain>{s}, p, g);
-    if (s.nesterov && s.first_step)
-      return run(stream(), n, SgdUpdate<Math, d, SgdMode::first_nesterov>{s}, p, g, momentum);
-    if (s.nesterov) return run(stream(), n, SgdUpdate<Math, d, SgdMode::nesterov>{s}, p, g, momentum);
-    if (s.first_step) return run(stream(), n, SgdUpdate<Math, d, SgdMode::first>{s}, p, g, momentum);
-    run(stream(), n, SgdUpdate<Math, d, SgdMode::momentum>{s}, p, g, momentum);
-  });
+  with(s.decay, [&](auto decay) { run<SgdRule<decltype(decay)::value>>(s, n, p, g, momentum); });
 }
 
 void CudaOptimizerOps::adam(const AdamArgs& args, size_t n, float* p, const float* g, float* m, float* v,
                             float* vmax) const {
   const AdamScalars s = scalars(args);
   with(s.decay, [&](auto decay) {
-    with(s.from_gradient, [&](auto from_gradient) {
-      constexpr bool d = decltype(decay)::value, f = decltype(from_gradient)::value;
-      if (s.amsgrad) return run(stream(), n, AdamUpdate<Math, d, f, true>{s}, p, g, m, v, vmax);
-      run(stream(), n, AdamUpdate<Math, d, f, false>{s}, p, g, m, v);
+    with(s.amsgrad, [&](auto amsgrad) {
+      run<AdamRule<decltype(decay)::value, decltype(amsgrad)::value>>(s, n, p, g, m, v, vmax);
     });
   });
 }
@@ -84,17 +146,15 @@ void CudaOptimizerOps::adam(const AdamArgs& args, size_t n, float* p, const floa
 void CudaOptimizerOps::lamb_direction(const LambArgs& args, size_t n, const float* p, const float* g, float* m,
                                       float* v, float* direction) const {
   const LambScalars s = scalars(args);
-  with(s.from_gradient, [&](auto from_gradient) {
-    using Functor = LambDirection<Math, decltype(from_gradient)::value>;
-    cuda::launch(stream(), n, Direction<Functor>{Functor{s}, p, g, m, v, direction});
-  });
+  const Numbers<LambScalars> numbers{s, context_.values().place(s)};
+  if (queues()) cuda::launch(stream(), n, Direction{numbers, p, g, m, v, direction});
 }
 
 void CudaOptimizerOps::adadelta(const AdadeltaArgs& args, size_t n, float* p, const float* g, float* square_avg,
                                 float* acc_delta) const {
   const AdadeltaScalars s = scalars(args);
   with(s.decay, [&](auto decay) {
-    run(stream(), n, AdadeltaUpdate<Math, decltype(decay)::value>{s}, p, g, square_avg, acc_delta);
+    run<Always<AdadeltaUpdate<Math, decltype(decay)::value>, AdadeltaScalars>>(s, n, p, g, square_avg, acc_delta);
   });
 }
 
@@ -103,17 +163,15 @@ void CudaOptimizerOps::rmsprop(const RmspropArgs& args, size_t n, float* p, cons
   const RmspropScalars s = scalars(args);
   with(s.decay, [&](auto decay) {
     constexpr bool d = decltype(decay)::value;
-    if (s.centered && s.use_momentum)
-      return run(stream(), n, RmspropUpdate<Math, d, true, true>{s}, p, g, square_avg, grad_avg, momentum);
-    if (s.centered) return run(stream(), n, RmspropUpdate<Math, d, true, false>{s}, p, g, square_avg, grad_avg);
-    if (s.use_momentum) return run(stream(), n, RmspropUpdate<Math, d, false, true>{s}, p, g, square_avg, momentum);
-    run(stream(), n, RmspropUpdate<Math, d, false, false>{s}, p, g, square_avg);
+    if (s.centered) return run<RmspropRule<d, true>>(s, n, p, g, square_avg, grad_avg, momentum);
+    run<RmspropRule<d, false>>(s, n, p, g, square_avg, momentum);
   });
 }
 
 void CudaOptimizerOps::adagrad(const AdagradArgs& args, size_t n, float* p, const float* g, float* sum) const {
   const AdagradScalars s = scalars(args);
-  with(s.decay, [&](auto decay) { run(stream(), n, AdagradUpdate<Math, decltype(decay)::value>{s}, p, g, sum); });
+  with(s.decay,
+       [&](auto decay) { run<Always<AdagradUpdate<Math, decltype(decay)::value>, AdagradScalars>>(s, n, p, g, sum); });
 }
 
 }  // namespace lockstep

@@ -6,7 +6,10 @@
 
 namespace lockstep::cuda {
 
-Event::Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+Event::Event(Kind kind) {
+  check(cudaEventCreateWithFlags(&event_, kind == Kind::timed ? cudaEventDefault : cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
+}
 Event::~Event() {
   if (event_ != nullptr) cudaEventDestroy(event_);
 }

@@ -5,9 +5,10 @@
 
 namespace lockstep::cuda {
 
-class Event {  // without timing
+class Event {
  public:
-  Event();
+  enum class Kind { untimed, timed };  // the time between two timed ones can be asked for
+  explicit Event(Kind kind = Kind::untimed);
   ~Event();
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;

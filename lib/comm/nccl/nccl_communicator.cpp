@@ -77,6 +77,7 @@ void NcclCommunicator::start_sum(std::span<float> values) {
   if (in_group_ == sums_.size()) sums_.emplace_back();
   Sum& sum = sums_[in_group_++];
   sum.activity = activity().word();
+  sum.recorded = context_.values().mode() == cuda::StepValues::Mode::recording;
   context_.compute().record(ready_);
   stream_.wait(ready_);
   nccl::check(
@@ -125,9 +126,12 @@ void NcclCommunicator::watch(double seconds) {
   fail(fmt::format("waited {:g} s in {} for {}", seconds, unfinished(), host_.missing_ranks()));
 }
 
-// "all_reduce_sum (step 3, bucket 1 from 4.weight)": the first sum that is not done.
+// "all_reduce_sum (step 3, bucket 1 from 4.weight)": the first sum that is not done. Of a recorded step only the whole
+// is known.
 std::string NcclCommunicator::unfinished() const {
   for (const Sum& sum : sums_) {
+    if (sum.recorded)
+      return fmt::format("a recorded step with {} sums ({})", sums_.size(), activity().describe(activity().word()));
     if (cudaEventQuery(sum.done.get()) != cudaErrorNotReady) continue;
     const std::string when = activity().describe(sum.activity);
     return "all_reduce_sum" + (when.empty() ? "" : " (" + when + ")");

@@ -35,6 +35,8 @@ class NcclCommunicator final : public Communicator {
   void start_sum_in(WireFormat wire, std::span<float> values) override;
   void poll_sums() override { check(); }
   void finish_sums() override;
+  bool sums_are_queued() const override { return true; }
+  void give_up() noexcept override { nccl_.abort(); }
 
   void all_reduce(std::span<double> values, ReduceOp op) override { host_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { host_.broadcast(bytes, root); }
@@ -47,6 +49,7 @@ class NcclCommunicator final : public Communicator {
   struct Sum {  // in flight
     cuda::Event done;
     uint64_t activity = 0;
+    bool recorded = false;  // in a recording: nobody can ask for its event
   };
   void agree(std::span<const float> values);
   void check();

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "core/counter_rng.h"
 #include "core/error.h"
 #include "nn/layers/layers.h"
 
@@ -46,7 +45,7 @@ class DropoutLayer final : public Layer {
     }
     if (io.stream == nullptr) throw_error("{}: no random stream was given for this step", where_);
     if (!torch_stream_ || p_ == 1) {
-      plan_->forward(io.x[0], io.y, counter_word(io.stream->key, layer_id_), io.saved);
+      plan_->forward(io.x[0], io.y, {io.stream->key, layer_id_}, io.saved);
       return;
     }
     if (io.stream->torch == nullptr) throw_error("{}: PyTorch's generator was asked for but is not running", where_);

@@ -28,7 +28,7 @@ const std::string kConvNet =
     "train: {epochs: 1, batch_size: 4}\n"
     "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}\n"
     "distributed: {backend: nccl, first_bucket_mb: 0.005, bucket_mb: 1}\n"
-    "device: {kind: cuda, threads: 1}\n"
+    "device: {kind: cuda, threads: 1, cuda_graph: off}\n"  // a recorded step is asked for as a whole
     "log: {every: 1000}\n";
 enum Row { host, compute, copies, sums };
 

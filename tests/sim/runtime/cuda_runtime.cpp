@@ -9,6 +9,8 @@
 
 #include "backend/device_choice.h"
 #include "sim/runtime/calls.h"
+#include "sim/runtime/capture.h"
+#include "sim/runtime/device.h"
 #include "sim/runtime/device_memory.h"
 #include "sim/runtime/kernel.h"
 #include "sim/runtime/scheduler.h"
@@ -23,6 +25,7 @@ namespace {
 
 int gpus = 8;
 thread_local int device = -1;
+thread_local bool capturing = false;
 std::map<const std::byte*, size_t>& pinned() {
   static std::map<const std::byte*, size_t> memory;
   return memory;
@@ -36,8 +39,6 @@ std::vector<int> visible() {
   return lockstep::visible_devices(std::getenv("CUDA_VISIBLE_DEVICES"), uuids).indices;
 }
 
-int stream_of(cudaStream_t stream) { return static_cast<int>(reinterpret_cast<intptr_t>(stream)); }
-
 bool is_pinned(const void* memory, size_t bytes) {
   const auto* first = static_cast<const std::byte*>(memory);
   auto next = pinned().upper_bound(first);
@@ -46,28 +47,36 @@ bool is_pinned(const void* memory, size_t bytes) {
   return first + bytes <= next->first + next->second;
 }
 
-cudaError_t wrong(const char* function, const char* what, cudaError_t code = cudaErrorInvalidValue) {
+}  // namespace
+
+namespace lockstep::sim {
+
+cudaError_t wrong_call(const char* function, const char* what, cudaError_t code) {
   misuse(function, what);
   return code;
 }
 
-// What most functions have in common: they may be made to fail, and need a device.
-cudaError_t begin(const char* function) {
+cudaError_t begin_call(const char* function) {
   if (call_fails(function)) return cudaErrorUnknown;
-  if (device < 0) return wrong(function, "called in a thread before cudaSetDevice", cudaErrorDeviceUninitialized);
+  if (device < 0) return wrong_call(function, "called in a thread before cudaSetDevice", cudaErrorDeviceUninitialized);
   return cudaSuccess;
 }
 
-cudaError_t begin(const char* function, cudaStream_t stream) {
-  if (const cudaError_t code = begin(function); code != cudaSuccess) return code;
-  if (!Scheduler::instance().exists(stream_of(stream)))
-    return wrong(function, "no such stream", cudaErrorInvalidResourceHandle);
+cudaError_t begin_call(const char* function, cudaStream_t stream) {
+  if (const cudaError_t code = begin_call(function); code != cudaSuccess) return code;
+  if (!Scheduler::instance().exists(stream_number(stream)))
+    return wrong_call(function, "no such stream", cudaErrorInvalidResourceHandle);
   return cudaSuccess;
 }
 
-}  // namespace
+cudaError_t begin_unsafe_call(const char* function) {
+  if (const cudaError_t code = begin_call(function); code != cudaSuccess) return code;
+  if (!capturing) return cudaSuccess;
+  Scheduler::instance().spoil_captures();
+  return wrong_call(function, "while a stream is captured", cudaErrorStreamCaptureUnsupported);
+}
 
-namespace lockstep::sim {
+void set_capturing(bool now) { capturing = now; }
 
 void reset(const Options& options) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
@@ -77,23 +86,24 @@ void reset(const Options& options) {
   forget_calls();
   gpus = options.gpus;
   device = -1;
+  capturing = false;
 }
 
 cudaError_t launch_kernel(cudaStream_t stream, std::function<void()> kernel, const char* name) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaLaunchKernel", stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = begin_call("cudaLaunchKernel", stream); code != cudaSuccess) return code;
   const auto run = [kernel = std::move(kernel)] {
     kernel();
     return true;
   };
-  Scheduler::instance().enqueue(stream_of(stream), "kernel", run, name);
+  Scheduler::instance().enqueue(stream_number(stream), "kernel", run, name);
   return cudaSuccess;
 }
 
 cudaError_t launch_stuck(cudaStream_t stream) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaLaunchKernel", stream); code != cudaSuccess) return code;
-  Scheduler::instance().enqueue(stream_of(stream), "stuck", [] { return false; });
+  if (const cudaError_t code = begin_call("cudaLaunchKernel", stream); code != cudaSuccess) return code;
+  Scheduler::instance().enqueue(stream_number(stream), "stuck", [] { return false; });
   return cudaSuccess;
 }
 
@@ -144,6 +154,10 @@ const char* cudaGetErrorString(cudaError_t code) {
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorDeviceUninitialized: return "device not initialized";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureUnjoined: return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureIsolation: return "dependency created on uncaptured work in another stream";
     default: return "unknown error";
   }
 }
@@ -156,8 +170,9 @@ cudaError_t cudaSetDevice(int index) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  if (const cudaError_t code = begin("cudaStreamCreateWithFlags"); code != cudaSuccess) return code;
-  if (flags != cudaStreamNonBlocking) return wrong("cudaStreamCreateWithFlags", "a stream that waits for stream 0");
+  if (const cudaError_t code = begin_call("cudaStreamCreateWithFlags"); code != cudaSuccess) return code;
+  if (flags != cudaStreamNonBlocking)
+    return wrong_call("cudaStreamCreateWithFlags", "a stream that waits for stream 0");
   const std::scoped_lock lock(Scheduler::instance().mutex());
   *stream = reinterpret_cast<cudaStream_t>(static_cast<intptr_t>(Scheduler::instance().make_stream()));
   return cudaSuccess;
@@ -165,14 +180,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (Scheduler::instance().exists(stream_of(stream))) Scheduler::instance().end_stream(stream_of(stream));
+  if (Scheduler::instance().exists(stream_number(stream))) Scheduler::instance().end_stream(stream_number(stream));
   return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  if (const cudaError_t code = begin("cudaEventCreateWithFlags"); code != cudaSuccess) return code;
-  if (flags != cudaEventDisableTiming) return wrong("cudaEventCreateWithFlags", "an event with timing");
+  if (const cudaError_t code = begin_call("cudaEventCreateWithFlags"); code != cudaSuccess) return code;
+  if (flags != cudaEventDisableTiming && flags != cudaEventDefault)
+    return wrong_call("cudaEventCreateWithFlags", "no such event");
   *event = new CUevent_st;
+  (*event)->state->timed = flags == cudaEventDefault;
   return cudaSuccess;
 }
 
@@ -183,14 +200,41 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaEventRecord", stream); code != cudaSuccess) return code;
-  Scheduler::instance().record(stream_of(stream), event->state);
+  if (const cudaError_t code = begin_call("cudaEventRecord", stream); code != cudaSuccess) return code;
+  Scheduler::instance().record(stream_number(stream), event->state);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (flags == cudaEventRecordDefault) return cudaEventRecord(event, stream);
+  constexpr const char* function = "cudaEventRecordWithFlags";
+  const std::scoped_lock lock(Scheduler::instance().mutex());
+  if (const cudaError_t code = begin_call(function, stream); code != cudaSuccess) return code;
+  Capture* capture = Scheduler::instance().capture_of(stream_number(stream));
+  if (flags != cudaEventRecordExternal || capture == nullptr)
+    return wrong_call(function, "an external record outside of a capture");
+  event->state->captured = false;
+  capture->add({.kind = Captured::Kind::external, .stream = stream_number(stream), .seen = event->state});
+  return cudaSuccess;
+}
+
+// A clock that ticks with every operation of any stream.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  constexpr const char* function = "cudaEventElapsedTime";
+  const std::scoped_lock lock(Scheduler::instance().mutex());
+  if (const cudaError_t code = begin_call(function); code != cudaSuccess) return code;
+  for (const auto& state : {from->state, to->state}) {
+    if (!state->timed || state->recorded == 0) return wrong_call(function, "an event without a time");
+    if (!state->done()) return cudaErrorNotReady;
+  }
+  *milliseconds = static_cast<float>(to->state->completed_at) - static_cast<float>(from->state->completed_at);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaEventQuery"); code != cudaSuccess) return code;
+  if (const cudaError_t code = begin_unsafe_call("cudaEventQuery"); code != cudaSuccess) return code;
+  if (event->state->captured) return cudaErrorCapturedEvent;
   if (!event->state->done()) Scheduler::instance().step();
   if (!event->state->done()) return cudaErrorNotReady;
   Scheduler::instance().host_saw(*event->state);
@@ -199,15 +243,24 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaStreamWaitEvent", stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = begin_call("cudaStreamWaitEvent", stream); code != cudaSuccess) return code;
   if (is_ignored("cudaStreamWaitEvent")) return cudaSuccess;
-  Scheduler::instance().wait(stream_of(stream), event->state);
+  Scheduler::instance().join(stream_number(stream), *event->state);
+  if (Capture* capture = Scheduler::instance().capture_of(stream_number(stream));
+      capture != nullptr && !capture->knows(event->state.get())) {
+    capture->invalid = true;
+    return wrong_call("cudaStreamWaitEvent", "a captured stream would wait for what is not captured",
+                      cudaErrorStreamCaptureIsolation);
+  } else if (capture == nullptr && event->state->captured) {
+    return wrong_call("cudaStreamWaitEvent", "an event that was last recorded in a capture", cudaErrorCapturedEvent);
+  }
+  Scheduler::instance().wait(stream_number(stream), event->state);
   return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaMalloc"); code != cudaSuccess)
+  if (const cudaError_t code = begin_unsafe_call("cudaMalloc"); code != cudaSuccess)
     return code == cudaErrorUnknown ? cudaErrorMemoryAllocation : code;
   *memory = DeviceMemory::instance().allocate(bytes);
   return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
@@ -215,15 +268,16 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 
 cudaError_t cudaFree(void* memory) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
+  if (capturing) Scheduler::instance().spoil_captures();
   while (Scheduler::instance().step()) {  // the real one waits for the device, too
   }
-  if (memory != nullptr && !DeviceMemory::instance().free(memory)) return wrong("cudaFree", "not device memory");
+  if (memory != nullptr && !DeviceMemory::instance().free(memory)) return wrong_call("cudaFree", "not device memory");
   return cudaSuccess;
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaHostAlloc"); code != cudaSuccess) return code;
+  if (const cudaError_t code = begin_unsafe_call("cudaHostAlloc"); code != cudaSuccess) return code;
   *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   pinned()[static_cast<std::byte*>(*memory)] = bytes;
   return cudaSuccess;
@@ -240,8 +294,8 @@ cudaError_t cudaFreeHost(void* memory) {
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaHostRegister"); code != cudaSuccess) return code;
-  if (is_pinned(memory, 1)) return wrong("cudaHostRegister", "memory that is pinned already");
+  if (const cudaError_t code = begin_unsafe_call("cudaHostRegister"); code != cudaSuccess) return code;
+  if (is_pinned(memory, 1)) return wrong_call("cudaHostRegister", "memory that is pinned already");
   pinned()[static_cast<std::byte*>(memory)] = bytes;
   return cudaSuccess;
 }
@@ -257,14 +311,14 @@ cudaError_t cudaHostUnregister(void* memory) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   constexpr const char* function = "cudaMemcpyAsync";
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin(function, stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = begin_call(function, stream); code != cudaSuccess) return code;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (to_device ? !DeviceMemory::instance().holds(to, bytes) : !is_pinned(to, bytes))
-    return wrong(function, to_device ? "the target is no device memory" : "the host memory is not pinned");
+    return wrong_call(function, to_device ? "the target is no device memory" : "the host memory is not pinned");
   if (from_device ? !DeviceMemory::instance().holds(from, bytes) : !is_pinned(from, bytes))
-    return wrong(function, from_device ? "the source is no device memory" : "the host memory is not pinned");
-  Scheduler::instance().enqueue(stream_of(stream), "copy", [=] {
+    return wrong_call(function, from_device ? "the source is no device memory" : "the host memory is not pinned");
+  Scheduler::instance().enqueue(stream_number(stream), "copy", [=] {
     std::memmove(to, from, bytes);
     return true;
   });
@@ -273,9 +327,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
   const std::scoped_lock lock(Scheduler::instance().mutex());
-  if (const cudaError_t code = begin("cudaMemsetAsync", stream); code != cudaSuccess) return code;
-  if (!DeviceMemory::instance().holds(memory, bytes)) return wrong("cudaMemsetAsync", "no device memory");
-  Scheduler::instance().enqueue(stream_of(stream), "memset", [=] {
+  if (const cudaError_t code = begin_call("cudaMemsetAsync", stream); code != cudaSuccess) return code;
+  if (!DeviceMemory::instance().holds(memory, bytes)) return wrong_call("cudaMemsetAsync", "no device memory");
+  Scheduler::instance().enqueue(stream_number(stream), "memset", [=] {
     std::memset(memory, value, bytes);
     return true;
   });

@@ -44,6 +44,7 @@ class AllReduce {
 
   bool operator()() {
     if (is_silent()) return false;
+    if (claim_.sequence == 0) claim_.sequence = ++comm_->sequence;  // in stream order, which is one order on every rank
     if (!posted_) posted_ = board_->post(claim_, from_, claim_.count * sizeof(float));
     if (!posted_ || !board_->all_posted(claim_.sequence)) return false;
     if (!board_->alike(claim_)) {  // the real one hangs, or adds up what does not belong together
@@ -197,7 +198,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
     return wrong(function, "no device memory", comm, ncclInvalidArgument);
   const auto number = static_cast<int>(reinterpret_cast<intptr_t>(stream));
   if (!Scheduler::instance().exists(number)) return wrong(function, "no such stream", comm, ncclInvalidArgument);
-  const Claim claim{.sequence = ++comm->sequence, .count = count, .type = type, .operation = operation};
+  const Claim claim{.sequence = 0, .count = count, .type = type, .operation = operation};
   Scheduler::instance().enqueue(number, comm->operation,
                                 AllReduce(comm, static_cast<const float*>(from), static_cast<float*>(to), claim));
   return ncclSuccess;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/runtime/capture.h"
 #include "sim/runtime/device_memory.h"
 
 namespace lockstep::sim {
@@ -35,14 +36,54 @@ void Scheduler::push(Traced what, Operation operation, bool uses_memory) {
   if (draw(early_step_in) == 0) step();
 }
 
+void Scheduler::begin_capture(int stream) { captures_[stream] = std::make_shared<Capture>(stream); }
+
+Capture* Scheduler::capture_of(int stream) const {
+  const auto found = captures_.find(stream);
+  return found == captures_.end() ? nullptr : found->second.get();
+}
+
+std::shared_ptr<Capture> Scheduler::end_capture(int stream) {
+  std::shared_ptr<Capture> ended = captures_.at(stream);
+  std::erase_if(captures_, [&](const auto& one) { return one.second == ended; });
+  return ended;
+}
+
+void Scheduler::spoil_captures() {
+  for (const auto& [stream, capture] : captures_) capture->invalid = true;
+}
+
+void Scheduler::join(int stream, const EventState& event) {
+  for (const auto& [captured, capture] : captures_) {
+    if (!capture->knows(&event)) continue;
+    captures_[stream] = capture;
+    return;
+  }
+}
+
+// False: the stream captures nothing.
+bool Scheduler::captured(int stream, const EventState* event, bool records) {
+  Capture* capture = capture_of(stream);
+  if (capture == nullptr) return false;
+  capture->add({.kind = records ? Captured::Kind::record : Captured::Kind::wait, .stream = stream, .event = event});
+  return true;
+}
+
 void Scheduler::enqueue(int stream, std::string name, Operation operation, const char* kernel) {
+  if (Capture* capture = capture_of(stream)) {
+    capture->add({.stream = stream, .name = std::move(name), .kernel = kernel, .operation = std::move(operation)});
+    return;
+  }
   push({.stream = stream, .operation = std::move(name), .kernel = kernel}, std::move(operation), true);
 }
 
 void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
+  event->captured = captured(stream, event.get(), true);
+  if (event->captured) return;
   const uint64_t count = ++event->recorded;
-  const auto complete = [event, count] {
+  const auto complete = [this, event, count] {
     event->completed = std::max(event->completed, count);
+    event->completed_at = trace_.size();
     return true;
   };
   push({.stream = stream, .operation = "record", .event = event.get(), .recorded = count}, complete, false);
@@ -50,6 +91,7 @@ void Scheduler::record(int stream, const std::shared_ptr<EventState>& event) {
 
 // What is recorded later does not count.
 void Scheduler::wait(int stream, const std::shared_ptr<EventState>& event) {
+  if (captured(stream, event.get(), false)) return;
   const uint64_t count = event->recorded;
   push(
       {.stream = stream, .operation = "wait", .event = event.get(), .recorded = count},
@@ -97,7 +139,7 @@ void Scheduler::drop(const std::string& name) {
 }
 
 void Scheduler::reset(uint64_t seed) {
-  streams_.clear(), priority_.clear(), ended_.clear(), trace_.clear();
+  streams_.clear(), priority_.clear(), ended_.clear(), captures_.clear(), trace_.clear();
   asked_ = 0;
   random_.seed(seed);
 }

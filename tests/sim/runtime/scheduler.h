@@ -18,8 +18,13 @@ namespace lockstep::sim {
 
 struct EventState {
   uint64_t recorded = 0, completed = 0;  // how often
+  uint64_t completed_at = 0;             // after so many operations
+  bool timed = false;
+  bool captured = false;  // last recorded in a capture: nobody outside may ask for it
   bool done() const { return completed >= recorded; }
 };
+
+class Capture;
 
 class Scheduler {
  public:
@@ -36,6 +41,15 @@ class Scheduler {
   void enqueue(int stream, std::string name, Operation operation, const char* kernel = nullptr);
   void record(int stream, const std::shared_ptr<EventState>& event);
   void wait(int stream, const std::shared_ptr<EventState>& event);
+  // From begin_capture on, what a stream is asked for is kept and not queued, and likewise what streams are asked for
+  // that wait for its events. Null: the stream captures nothing.
+  void begin_capture(int stream);
+  Capture* capture_of(int stream) const;
+  std::shared_ptr<Capture> end_capture(int stream);
+  void spoil_captures();  // a call was made that no capture survives
+  // The event was last recorded in a capture that is under way: stream joins it.
+  void join(int stream, const EventState& event);
+
   // Runs one operation of some stream; false when none can end now.
   bool step();
   void host_saw(const EventState& event);
@@ -55,12 +69,14 @@ class Scheduler {
   };
   void push(Traced what, Operation operation, bool uses_memory);
   static bool run(const Queued& queued);
+  bool captured(int stream, const EventState* event, bool records);
   void draw_priorities();
 
   mutable std::recursive_mutex mutex_;
   std::map<int, std::deque<Queued>> streams_;
   std::map<int, uint64_t> priority_;
   std::map<int, bool> ended_;
+  std::map<int, std::shared_ptr<Capture>> captures_;  // by stream
   int next_ = 1;
   uint64_t asked_ = 0;
   std::mt19937_64 random_;
