@@ -33,8 +33,11 @@ struct Options {
   bool dry_run = false;
   log::Options log;
   std::optional<int64_t> log_every;
+  std::string trace;           // steps; empty: none
   double start_timeout = 600;  // seconds
 };
+
+constexpr const char *kTraceAlone = "true", *kTraceDefault = "10-19";  // the first steps are not like the others
 
 const auto kProgramStart = std::chrono::steady_clock::now();
 
@@ -57,6 +60,21 @@ void check_memory(const DataFacts& data, const Config& config, const Resources& 
   const NodeMemory node = node_memory(process_environment);
   if (const std::string text = memory_shortage(estimate, mpi.local_size(), mpi.rank() == 0, node); !text.empty())
     throw_error("{}", text);
+}
+
+// "10-19", or "12", as log.trace has it; nothing for what is no steps.
+std::optional<std::string> trace_steps(const std::string& text) {
+  const auto is_number = [](const std::string& part) {
+    return !part.empty() && part.size() <= 15 && part.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const size_t dash = text.find('-');
+  const std::string first = text.substr(0, dash), last = dash == std::string::npos ? first : text.substr(dash + 1);
+  if (!is_number(first) || !is_number(last)) return std::nullopt;
+  return fmt::format("[{}, {}]", first, last);
+}
+
+std::string check_trace(const std::string& text) {
+  return text == kTraceAlone || trace_steps(text) ? "" : "expected the first and the last step, as --trace=10-19";
 }
 
 // A launch or a file that is wrong: every rank knows, rank 0 tells, all leave with the same code.
@@ -122,6 +140,11 @@ Command add_train(CLI::App& parent) {
   command->add_flag("--all-ranks", options->log.all_ranks, "Print what rank 0 prints from every rank, with its number");
   command->add_option("--log-every", options->log_every, "Steps between two lines: --set log.every=N")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_flag("--trace", options->trace,
+                 "Also write a Chrome trace of steps 10 to 19, or of others (--trace=100-104), to run.dir/trace.json: "
+                 "--set log.trace=[FIRST, LAST]")
+      ->check(CLI::Validator(check_trace, "", "steps"));
   const std::map<std::string, log::Color> colors{
       {"auto", log::Color::automatic}, {"always", log::Color::always}, {"never", log::Color::never}};
   command->add_option("--color", options->log.color, "auto: on a terminal, unless NO_COLOR is set; always; never")
@@ -131,6 +154,9 @@ Command add_train(CLI::App& parent) {
       "limit) and saved: go on with --resume auto.");
   return [options]() -> int {
     if (options->log_every) options->set.push_back(fmt::format("log.every={}", *options->log_every));
+    if (!options->trace.empty())
+      options->set.push_back("log.trace=" +
+                             *trace_steps(options->trace == kTraceAlone ? kTraceDefault : options->trace));
     keep_large_blocks();
     const int early_rank = launcher_rank(process_environment);
     Watchdog watchdog(name_of_process(early_rank), kRunFailed);

@@ -18,6 +18,7 @@ class Activity {
   void saving(int64_t step) { word_ = pack(Phase::saving, step, -1); }
   // The reduction of a bucket of the current step's gradients; -1: none.
   void bucket(int64_t index) { word_ = (word_ & ~bucket_mask) | (static_cast<uint64_t>(index + 1) & bucket_mask); }
+  int64_t bucket() const { return static_cast<int64_t>(word_ & bucket_mask) - 1; }  // -1: none
   // The first parameter of each bucket; said once.
   void name_buckets(std::vector<std::string> first_parameters) { first_parameters_ = std::move(first_parameters); }
 

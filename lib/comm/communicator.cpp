@@ -6,7 +6,9 @@ void Communicator::finish_sums() {
   const uint64_t now = activity_.word();
   for (const WaitingSum& sum : waiting_sums_) {
     activity_.set_word(sum.activity);
+    if (sum_watch_ != nullptr) sum_watch_->sum_begins();
     all_reduce_sum_in(sum.wire, sum.values);
+    if (sum_watch_ != nullptr) sum_watch_->sum_ends();
   }
   waiting_sums_.clear();
   activity_.set_word(now);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/activity.h"
+#include "comm/sum_watch.h"
 #include "comm/wire_format.h"
 #include "core/buffer.h"
 
@@ -23,8 +24,8 @@ class Communicator {
   virtual int rank() const = 0;               // 0 .. size()-1
   virtual int size() const = 0;               // world size
   // What this rank is busy with, for the messages of collectives that go wrong. All ranks tell the same.
-  Activity& activity() { return activity_; }
-  const Activity& activity() const { return activity_; }
+  virtual Activity& activity() { return activity_; }
+  virtual const Activity& activity() const { return activity_; }
 
   // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
   // object.
@@ -38,6 +39,8 @@ class Communicator {
   virtual void start_sum(std::span<float> values) { defer_sum(WireFormat::fp32, values); }
   virtual void poll_sums() {}
   virtual void finish_sums();
+  // Outlives its use here; null: nobody. Sums that are only queued (on a GPU) are not told of.
+  virtual void watch_sums(SumWatch* watch) { sum_watch_ = watch; }
   // These calls only queue work on a GPU, nothing of them waits on the host: they can be recorded.
   virtual bool sums_are_queued() const { return false; }
   // The run has failed: sums that are under way and would wait for other ranks end, with whatever is in them.
@@ -59,6 +62,8 @@ class Communicator {
     waiting_sums_.push_back({wire, values, activity_.word()});
   }
 
+  SumWatch* sum_watch() const { return sum_watch_; }
+
  private:
   struct WaitingSum {
     WireFormat wire;
@@ -67,6 +72,7 @@ class Communicator {
   };
   std::vector<WaitingSum> waiting_sums_;
   Activity activity_;
+  SumWatch* sum_watch_ = nullptr;
 };
 
 }  // namespace lockstep

@@ -81,6 +81,7 @@ void BatchLoader::fill(Slot& slot) {
   if (static_cast<int64_t>(rows.size()) > max_rows_) {
     throw_error("a batch of {} rows: expected at most {}", rows.size(), max_rows_);
   }
+  const TraceSpan span(trace_, TraceKind::batch, "batch", static_cast<int64_t>(rows.size()));
   slot.rows.assign(rows.begin(), rows.end());
   slot.batch.rows = slot.rows;
   slot.batch.count = static_cast<int64_t>(rows.size());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/trace.h"
 #include "data/dataset.h"
 
 namespace lockstep {
@@ -48,6 +49,10 @@ class BatchLoader {
   // pass.
   const Batch& next();
 
+  // The batches that are assembled go to the row of the loader's thread, or of the caller where there is none. Before
+  // the first start().
+  void trace(TraceRow* own_thread, TraceRow* caller) { trace_ = depth_ > 0 ? own_thread : caller; }
+
   int64_t remaining() const { return batches_ - consumed_; }
   int64_t depth() const { return depth_; }  // batches assembled ahead; 0: no thread
 
@@ -70,6 +75,7 @@ class BatchLoader {
   const NextRows next_rows_;
   const Change change_;
   std::vector<Slot> slots_;  // depth_ ahead and the one in use
+  TraceRow* trace_ = nullptr;
 
   // Batch numbers within the pass. released_: those before it may be overwritten.
   int64_t batches_ = 0, consumed_ = 0, produced_ = 0, released_ = 0;

@@ -78,7 +78,8 @@ void Graph::forward(const float* x, const StepStream& stream) {
   const bool new_parameters = this->new_parameters();
   parameters_version_ = store_.version();
   for (const Use& use : network_input_uses_) node(use.node).x[static_cast<size_t>(use.input)] = x;
-  for (Node& self : nodes_) {
+  for (int i = 0; i <= last(); ++i) {
+    Node& self = node(i);
     if (self.binding.alias) {
       if (self.storage != kNetworkInput) continue;
       for (const Use& use : self.uses) node(use.node).x[static_cast<size_t>(use.input)] = x;
@@ -86,31 +87,39 @@ void Graph::forward(const float* x, const StepStream& stream) {
     }
     self.io.stream = &stream;
     self.io.new_parameters = new_parameters;
+    const TraceSpan span(trace_, TraceKind::forward, self.label);
     self.layer->forward(self.io);
   }
 }
 
 TensorView Graph::output() const { return {output_, desc(last())}; }
 
+// One layer, up to the gradients of its inputs.
+void Graph::backward(int index) {
+  Node& self = node(index);
+  const TraceSpan span(self.binding.alias && self.share_gradient ? nullptr : trace_, TraceKind::backward, self.label);
+  if (!self.binding.alias) self.layer->backward(self.io);
+  for (size_t k = 0; k < self.inputs.size(); ++k) {
+    const int source = self.inputs[k];
+    if (source == kNetworkInput || !node(source).needs_gradient) continue;
+    void* gradient = node(source).io.dy;
+    const DType type = desc(source).dtype;
+    const auto count = static_cast<size_t>(desc(source).shape.numel());
+    const bool first_writer = self.extra_offset[k] == kNone;
+    if (self.binding.alias && !self.share_gradient && first_writer) {
+      backend_.copy(type, count, self.io.dy, gradient);
+    } else if (!first_writer) {
+      backend_.add(type, count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
+    }
+  }
+}
+
 void Graph::backward(bool accumulate, GradientListener& listener) {
   for (int i = last(); i >= 0; --i) {
     Node& self = node(i);
     if (!self.needs_gradient) continue;
     self.io.accumulate = accumulate;
-    if (!self.binding.alias) self.layer->backward(self.io);
-    for (size_t k = 0; k < self.inputs.size(); ++k) {
-      const int source = self.inputs[k];
-      if (source == kNetworkInput || !node(source).needs_gradient) continue;
-      void* gradient = node(source).io.dy;
-      const DType type = desc(source).dtype;
-      const auto count = static_cast<size_t>(desc(source).shape.numel());
-      const bool first_writer = self.extra_offset[k] == kNone;
-      if (self.binding.alias && !self.share_gradient && first_writer) {
-        backend_.copy(type, count, self.io.dy, gradient);
-      } else if (!first_writer) {
-        backend_.add(type, count, gradient, self.binding.alias ? self.io.dy : self.dx[k], gradient);
-      }
-    }
+    backward(i);
     for (size_t k = self.parameters.size(); k-- > 0;) {
       if (self.gradients[k] != nullptr) listener.on_ready(self.parameters[k]);
     }

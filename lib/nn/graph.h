@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/trace.h"
 #include "nn/builder.h"
 #include "nn/layer.h"
 #include "nn/parameter_store.h"
@@ -33,6 +34,9 @@ class Graph {
         ParameterStore& store, const Freeze& freeze = {}, StatisticsReducer* across_ranks = nullptr,
         DType precision = DType::f32);
 
+  // Every layer's forward and backward goes there, under the layer's name ("conv1"), with its kind where the name is
+  // but a number ("3 linear"); null: nowhere.
+  void trace(TraceRow* row) { trace_ = row; }
   int64_t batch() const { return batch_; }
   size_t arena_bytes() const { return arena_bytes_; }
   // Fixes all pointers: `arena` has arena_bytes(), the store is laid out. Called again when the arena moves.
@@ -64,6 +68,7 @@ class Graph {
   };
   struct Node {
     LayerPtr layer;
+    std::string label;   // its name in traces
     Shape sample_shape;  // of the output
     std::vector<int> inputs;
     std::vector<ParameterId> parameters;
@@ -102,6 +107,7 @@ class Graph {
   int last() const { return static_cast<int>(nodes_.size()) - 1; }
   Node& node(int index) { return nodes_[static_cast<size_t>(index)]; }
   const Node& node(int index) const { return nodes_[static_cast<size_t>(index)]; }
+  void backward(int index);
 
   Backend& backend_;
   ParameterStore& store_;
@@ -125,6 +131,7 @@ class Graph {
   size_t arena_bytes_ = 0, workspace_offset_ = 0;
   float* output_ = nullptr;
   float* output_gradient_ = nullptr;
+  TraceRow* trace_ = nullptr;
 };
 
 }  // namespace lockstep

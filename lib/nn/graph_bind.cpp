@@ -171,6 +171,8 @@ int Graph::bind_node(LayerPtr layer, const std::string& name, const Shape& sampl
     for (size_t k = 0; k < formats.size(); ++k) store_.set_format(made.parameters[k], formats[k]);
   }
   made.needs_gradient = phase_ == Phase::training && (input_gradient || std::ranges::count(trainable, 1) > 0);
+  const bool number = name.find_first_not_of("0123456789.") == std::string::npos;
+  made.label = number ? name + " " + std::string(layer->kind()) : name;
   made.layer = std::move(layer);
   made.sample_shape = sample;
   made.inputs = std::move(inputs);

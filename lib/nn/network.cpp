@@ -53,7 +53,15 @@ Graph& Network::graph(Phase phase, int64_t batch) {
   auto graph = std::make_unique<Graph>(build_layers(spec_, sample_), sample_, batch, phase, backend_, store_, Freeze{},
                                        across_ranks_, precision_);
   fit_arena(*graph);
+  if (phase == Phase::training) graph->trace(trace_);
   return *graphs_.emplace(key, std::move(graph)).first->second;
+}
+
+void Network::trace(TraceRow* row) {
+  trace_ = row;
+  for (auto& [key, graph] : graphs_) {
+    if (key.first == Phase::training) graph->trace(row);
+  }
 }
 
 void Network::fit_arena(Graph& graph) {

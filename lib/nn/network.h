@@ -37,6 +37,8 @@ class Network {
   // one of them may be between forward and backward.
   Graph& graph(Phase phase, int64_t batch);
   size_t activation_bytes() const { return arena_.bytes(); }
+  // Every training graph's layers, see Graph::trace; those that are bound later, too.
+  void trace(TraceRow* row);
 
  private:
   void fit_arena(Graph& graph);
@@ -50,6 +52,7 @@ class Network {
   Buffer arena_;
   std::map<std::pair<Phase, int64_t>, std::unique_ptr<Graph>> graphs_;
   Graph* first_ = nullptr;
+  TraceRow* trace_ = nullptr;
 };
 
 }  // namespace lockstep

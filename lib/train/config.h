@@ -212,6 +212,7 @@ struct LogConfig {
   bool every_micro_step = false;
   bool noise_scale = false;        // also the gradient noise scale
   bool tensorboard = true;         // also events for TensorBoard, in run.dir
+  std::vector<int64_t> trace;      // first and last step of a Chrome trace; empty: none
   std::vector<std::string> watch;  // probes printed by every rank: value:NAME[i,j] gradient:NAME[i,j] checksum:NAME
 };
 

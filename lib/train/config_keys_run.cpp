@@ -104,19 +104,31 @@ const Schema& eval_schema() {
 
 const Schema& log_schema() {
   using S = LogConfig;
-  static const Schema schema = make<S>(
-      "What is printed.",
-      {key("every", &S::every, at_least(1), "Steps between two lines; the last step of the run is always printed."),
-       key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
-       key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
-       key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
-       key("noise_scale", &S::noise_scale, anything(),
-           "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
-           "reduction: about the largest batch that still pays."),
-       key("tensorboard", &S::tensorboard, anything(),
-           "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
-       key("watch", &S::watch, anything(),
-           "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
+  static const Schema schema = [] {
+    Schema made = make<S>(
+        "What is printed.",
+        {key("every", &S::every, at_least(1), "Steps between two lines; the last step of the run is always printed."),
+         key("per_rank", &S::per_rank, anything(), "Also every rank's local loss."),
+         key("indices", &S::indices, anything(), "Also the sample indices of every rank's micro-batches."),
+         key("every_micro_step", &S::every_micro_step, anything(), "A line per micro-step instead of per step."),
+         key("noise_scale", &S::noise_scale, anything(),
+             "Also the gradient noise scale (McCandlish et al. 2018), from the ranks' gradients before and after the "
+             "reduction: about the largest batch that still pays."),
+         key("tensorboard", &S::tensorboard, anything(),
+             "Also writes losses, rates and validations as TensorBoard's events into run.dir."),
+         key("trace", &S::trace, at_least(0).items(0, 2),
+             "First and last step of a Chrome trace, run.dir/trace.json: what each rank does when, see settings.md. "
+             "[]: none.")
+             .also({"profile", "profiler", "chrome_trace"}),
+         key("watch", &S::watch, anything(),
+             "Numbers printed by every rank: value:NAME[i,j], gradient:NAME[i,j], checksum:NAME (in double quotes).")});
+    made.finish = [](void* object, const MapView& view) {
+      const auto& trace = static_cast<S*>(object)->trace;
+      if (trace.size() == 1 || (trace.size() == 2 && trace[0] > trace[1]))
+        view.fail("trace", "must be the first and the last step, [FIRST, LAST], or []");
+    };
+    return made;
+  }();
   return schema;
 }
 

@@ -4,6 +4,12 @@
 
 namespace lockstep {
 
+void StepClock::trace_lap(std::string_view name) {
+  const int64_t now = trace_now();
+  trace_->add({.name = name, .begin = last_traced_, .end = now, .values = {}});
+  last_traced_ = now;
+}
+
 void StepClock::read() {
   settle_();
   for (size_t lap = 0; lap < laps_.size(); ++lap)

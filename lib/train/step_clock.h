@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/stopwatch.h"
+#include "core/trace.h"
 
 namespace lockstep {
 
@@ -36,8 +37,16 @@ class StepClock {
     laps_.reserve(64);
   }
 
+  // The phases of steps that are traced go there, too: the host's time.
+  void trace(TraceRow* row) { trace_ = row; }
+  // The same of what is no phase, since the step's start or the lap before.
+  void trace_as(std::string_view name) {
+    if (trace_ != nullptr && trace_->on()) trace_lap(name);
+  }
+
   bool measuring() const { return measuring_; }  // this step
   void begin_step(int64_t step, bool is_told) {
+    if (trace_ != nullptr && trace_->on()) last_traced_ = trace_now();
     measuring_ = is_told || step % kEvery == 0;
     if (!measuring_) return;
     read();
@@ -46,6 +55,7 @@ class StepClock {
   }
   // What has passed since the step's start, or the lap before, was this phase.
   void lap(StepPhase phase) {
+    trace_as(kStepPhases[static_cast<size_t>(phase)]);
     if (!measuring_) return;
     laps_.push_back(phase);
     watch_->mark(laps_.size());
@@ -63,6 +73,7 @@ class StepClock {
 
  private:
   void read();  // the laps of the last measured step
+  void trace_lap(std::string_view name);
 
   std::unique_ptr<Stopwatch> watch_;
   std::function<void()> settle_;
@@ -70,6 +81,8 @@ class StepClock {
   int64_t steps_ = 0;
   std::array<double, kStepPhases.size()> seconds_{};
   std::vector<StepPhase> laps_;  // of the last measured step; the n-th ends at the watch's moment n + 1
+  TraceRow* trace_ = nullptr;
+  int64_t last_traced_ = 0;
 };
 
 }  // namespace lockstep

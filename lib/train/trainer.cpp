@@ -46,6 +46,7 @@ RunResult Trainer::run() {
 
   const Clock::time_point start = Clock::now();
   while (!finished() && !interrupted_) result.epochs.push_back(train_epoch());
+  if (trace_) trace_->end();
   if (checkpoints()) save();
   if (interrupted_) return interrupted_result(std::move(result));
   if (config_.distributed.sync) {
@@ -88,7 +89,7 @@ EpochResult Trainer::train_epoch() {
   const int64_t steps = std::min(epoch_plan_.steps(), total_steps_ - step_);
   if (evaluation_pending_) evaluate(result);
   for (int64_t k = 0; k < steps && !stopped_ && !interrupted_; ++k) {
-    if (!train_step(k)) break;
+    if (!traced_step(k)) break;
     result.samples += epoch_plan_.step_samples(k);
     log_.progress(step_, epoch_, epoch_plan_.step_samples(k));
     if (replica_check_due()) check_parameters_equal(network_->store(), communicator_, step_);
@@ -99,6 +100,12 @@ EpochResult Trainer::train_epoch() {
   result.seconds = seconds_since(start) - evaluation_seconds_;
   if (!interrupted_) end_epoch(result);
   return result;
+}
+
+bool Trainer::traced_step(int64_t step_in_epoch) {
+  if (trace_) trace_->before_step(step_);
+  const TraceSpan span(trace_row(), TraceKind::step, "step", step_);
+  return train_step(step_in_epoch);
 }
 
 void Trainer::end_epoch(EpochResult& result) {

@@ -39,6 +39,7 @@
 #include "train/probe.h"
 #include "train/resume.h"
 #include "train/run_log.h"
+#include "train/run_trace.h"
 #include "train/step_clock.h"
 #include "train/step_recordings.h"
 #include "train/stop_request.h"
@@ -127,6 +128,8 @@ class Trainer {
   void build_on_parameters();
   void make_loader(std::span<const KeepFacts> keep);
   // trainer.cpp: the loop.
+  bool traced_step(int64_t step_in_epoch);
+  TraceRow* trace_row() const { return trace_ ? &trace_->compute() : nullptr; }
   bool finished() const { return stopped_ || (step_ >= total_steps_ && !epoch_open_); }
   int64_t own_position() const;
   void add_outcome(RunResult& result) const;
@@ -196,7 +199,8 @@ class Trainer {
 
   const Config& config_;
   Backend& backend_;
-  Communicator& communicator_;
+  std::unique_ptr<RunTrace> trace_;  // log.trace; null: none
+  Communicator& communicator_;       // through the trace
   RunLog& log_;
   const int exceptions_;        // in flight when this was made
   const std::string resolved_;  // the config as text

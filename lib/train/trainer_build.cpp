@@ -18,11 +18,17 @@
 
 namespace lockstep {
 
+static std::unique_ptr<RunTrace> make_trace(const LogConfig& log, Communicator& ranks, const std::string& dir) {
+  if (log.trace.empty()) return nullptr;
+  return std::make_unique<RunTrace>(log.trace.front(), log.trace.back(), ranks, dir);
+}
+
 Trainer::Trainer(const Config& config, Backend& backend, Communicator& communicator, RunLog& log,
                  const ResumeRequest& resume, std::optional<StopSources> stop, const MemoryCheck& check_memory)
     : config_(config),
       backend_(backend),
-      communicator_(communicator),
+      trace_(make_trace(config.log, communicator, log.dir())),
+      communicator_(trace_ ? trace_->communicator() : communicator),
       log_(log),
       exceptions_(std::uncaught_exceptions()),
       resolved_(to_yaml(config)),
@@ -153,6 +159,11 @@ void Trainer::build_on_parameters() {
   bound_.reserve(64);
   bound(batch_size_);
   prepare_recordings();
+  if (!trace_) return;
+  trace_->check(total_steps_);
+  network_->trace(&trace_->compute());
+  loader_->trace(&trace_->loader(), &trace_->compute());
+  clock_.trace(&trace_->compute());
 }
 
 // Batches lie where the device can fetch them, or it is told their rows.

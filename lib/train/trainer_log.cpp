@@ -78,6 +78,7 @@ bool Trainer::evaluation_due_after_epoch(int64_t epoch) const {
 }
 
 void Trainer::log_step(int64_t step_in_epoch) {
+  const TraceSpan span(trace_row(), TraceKind::phase, "log");
   settle_step();
   const LossSums local = sum_of_pieces(&Piece::window);
   std::vector<double> sums{local.loss, local.weight, nonfinite_->flag()};
@@ -119,6 +120,7 @@ std::vector<RankStep> Trainer::gather_rank_steps() {
 }
 
 void Trainer::evaluate(EpochResult& result) {
+  const TraceSpan span(trace_row(), TraceKind::phase, "evaluation");
   settle_step();
   communicator_.activity().evaluation(step_ - 1);
   const Clock::time_point start = Clock::now();

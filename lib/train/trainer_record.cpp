@@ -84,6 +84,7 @@ void Trainer::recorded_micro_step(const MicroStep& work, bool last) {
     update();
   };
   recordings_->run(held, work.stream.key, queue, repeat);
+  clock_.trace_as("recorded");
   work.bound.used = true;
   if (last) send_losses();
 }

@@ -29,6 +29,7 @@ bool Trainer::checkpoint_due_after_epoch() const {
 void Trainer::save() {
   settle_step();
   if (saved_step_ == step_ && !best_pending_) return;
+  const TraceSpan span(trace_row(), TraceKind::phase, "checkpoint");
   communicator_.activity().saving(std::max<int64_t>(step_ - 1, 0));
   double bad = nonfinite_->flag();
   communicator_.all_reduce({&bad, 1}, ReduceOp::sum);

@@ -67,6 +67,10 @@ class ThreadCommunicator final : public Communicator {
     reduction_.background().finish();
     Communicator::finish_sums();
   }
+  void watch_sums(SumWatch* watch) override {
+    Communicator::watch_sums(watch);
+    reduction_.background().watch(watch);
+  }
   void all_reduce(std::span<double> values, ReduceOp op) override { reduction_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { reduction_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {

@@ -32,6 +32,7 @@ class HierarchicalCommunicator final : public Communicator {
   void start_sum_in(WireFormat wire, std::span<float> values) override { node_.start_sum_in(wire, values); }
   void poll_sums() override { node_.poll_sums(); }
   void finish_sums() override { node_.finish_sums(); }
+  void watch_sums(SumWatch* watch) override { node_.watch_sums(watch); }
   void all_reduce(std::span<double> values, ReduceOp op) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;

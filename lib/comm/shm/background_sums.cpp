@@ -81,6 +81,7 @@ void BackgroundSums::finish_next() {
   under_way_ = false;
   ++summed_;
   Word(lines_[meeting_.rank()]->summed).store(summed_, std::memory_order_release);
+  if (watch_ != nullptr) watch_->sum_ends();
 }
 
 }  // namespace lockstep

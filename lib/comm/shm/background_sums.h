@@ -10,6 +10,7 @@
 
 #include "comm/shm/rendezvous.h"
 #include "comm/shm/slice_sum.h"
+#include "comm/sum_watch.h"
 #include "comm/wire_format.h"
 
 namespace lockstep {
@@ -40,6 +41,7 @@ class BackgroundSums {
   void poll();
   // Returns when every started sum is in every copy. Throws PeerFailure as Rendezvous does.
   void finish();
+  void watch(SumWatch* watch) { watch_ = watch; }  // see Communicator::watch_sums
 
  private:
   struct Sum {
@@ -57,6 +59,7 @@ class BackgroundSums {
   std::vector<SumsLine*> lines_;
   Rendezvous& meeting_;
   SliceSum slice_sum_;
+  SumWatch* watch_ = nullptr;
   bool under_way_ = false;                            // the sum after summed_ is being added up
   std::array<Sum, SumsLine::in_flight> sums_{};       // by number modulo
   uint64_t started_ = 0, summed_ = 0, finished_ = 0;  // numbers of the last such sum; sums count from 1

@@ -95,4 +95,9 @@ void ShmCommunicator::finish_sums() {
   Communicator::finish_sums();
 }
 
+void ShmCommunicator::watch_sums(SumWatch* watch) {
+  Communicator::watch_sums(watch);
+  reduction_.background().watch(watch);
+}
+
 }  // namespace lockstep

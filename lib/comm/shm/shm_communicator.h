@@ -38,6 +38,7 @@ class ShmCommunicator final : public Communicator {
   void start_sum_in(WireFormat wire, std::span<float> values) override;
   void poll_sums() override { reduction_.background().poll(); }
   void finish_sums() override;
+  void watch_sums(SumWatch* watch) override;
   void all_reduce(std::span<double> values, ReduceOp op) override { reduction_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { reduction_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {

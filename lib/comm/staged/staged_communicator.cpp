@@ -50,7 +50,9 @@ void StagedCommunicator::finish_sums() {
     const Sum& sum = sums_[i];
     context_.wait(sum.copied);
     host_->activity().set_word(sum.activity);
+    if (sum_watch() != nullptr) sum_watch()->sum_begins();
     host_->all_reduce_sum_in(sum.wire, sum.host);
+    if (sum_watch() != nullptr) sum_watch()->sum_ends();
     context_.to_device(context_.copies(), sum.device.data(), sum.host.data(), sum.host.size_bytes());
   }
   context_.copies().record(back_);

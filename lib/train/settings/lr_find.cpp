@@ -37,6 +37,7 @@ Config lr_find_config(Config config, const LrRange& range, const std::string& di
   config.eval.every = {Period::Kind::never, 0};
   config.checkpoint.every = {Period::Kind::never, 0};
   config.log.every = 1;
+  config.log.trace.clear();
   return config;
 }
 

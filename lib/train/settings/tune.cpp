@@ -62,6 +62,7 @@ void measure_trials(const Config& config, const MpiEnvironment& environment, int
   if (steps < 3) throw_error("expected at least 3 steps, found {}", steps);
   Config trial = config;
   trial.checkpoint.every = {Period::Kind::never, 0};
+  trial.log.trace.clear();
   trial.train.max_steps.reset();
   for (int round = 0; round < 2; ++round) {
     for (TuneTrial& each : trials) {
