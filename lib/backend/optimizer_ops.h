@@ -10,7 +10,7 @@
 namespace lockstep {
 
 class SliceNorms;
-struct Slice;
+struct NormSlice;
 
 struct SgdArgs {
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
@@ -69,7 +69,7 @@ class OptimizerOps {
   virtual void swap(size_t n, float* x, float* y) const = 0;
 
   // Norms that stay where they are computed (slice_norms.h). These operations outlive the result.
-  virtual std::unique_ptr<SliceNorms> slice_norms(std::span<const Slice> slices) const;
+  virtual std::unique_ptr<SliceNorms> slice_norms(std::span<const NormSlice> slices) const;
 };
 
 }  // namespace lockstep

@@ -11,15 +11,15 @@ namespace {
 
 class HostSliceNorms final : public SliceNorms {
  public:
-  HostSliceNorms(const OptimizerOps& ops, std::span<const Slice> slices)
+  HostSliceNorms(const OptimizerOps& ops, std::span<const NormSlice> slices)
       : ops_(ops), slices_(slices.begin(), slices.end()), ratios_(slices.size(), 1) {}
 
   void clip(float* arena, double max_norm, double norm_type) override {
     NormSum total{norm_type};
-    for (const Slice& slice : slices_) total.add(norm(slice, arena, norm_type));
+    for (const NormSlice& slice : slices_) total.add(norm(slice, arena, norm_type));
     total_ = total.root();
     const float factor = clip_factor(total_, max_norm);
-    for (const Slice& slice : slices_) ops_.scale(slice.count, arena + slice.offset, factor);
+    for (const NormSlice& slice : slices_) ops_.scale(slice.count, arena + slice.offset, factor);
   }
   float total() const override { return total_; }
 
@@ -45,30 +45,30 @@ class HostSliceNorms final : public SliceNorms {
   }
 
  private:
-  float norm(const Slice& slice, const float* arena, double type) const {
+  float norm(const NormSlice& slice, const float* arena, double type) const {
     const float* x = arena + slice.offset;
     if (std::isinf(type)) return ops_.max_abs(slice.count, x);
     if (type == 2) return static_cast<float>(two_norm(slice, arena));
     if (type == 1) return static_cast<float>(ops_.sum_of_abs(slice.count, x));
     return static_cast<float>(std::pow(ops_.sum_of_powers(slice.count, x, type), 1 / type));
   }
-  double two_norm(const Slice& slice, const float* arena) const {
+  double two_norm(const NormSlice& slice, const float* arena) const {
     return std::sqrt(ops_.sum_of_squares(slice.count, arena + slice.offset));
   }
 
   const OptimizerOps& ops_;
-  std::vector<Slice> slices_;
+  std::vector<NormSlice> slices_;
   std::vector<double> ratios_;
   float total_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<SliceNorms> make_host_slice_norms(const OptimizerOps& ops, std::span<const Slice> slices) {
+std::unique_ptr<SliceNorms> make_host_slice_norms(const OptimizerOps& ops, std::span<const NormSlice> slices) {
   return std::make_unique<HostSliceNorms>(ops, slices);
 }
 
-std::unique_ptr<SliceNorms> OptimizerOps::slice_norms(std::span<const Slice> slices) const {
+std::unique_ptr<SliceNorms> OptimizerOps::slice_norms(std::span<const NormSlice> slices) const {
   return make_host_slice_norms(*this, slices);
 }
 

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-struct Slice {
+struct NormSlice {
   size_t offset = 0, count = 0;  // floats of the arena
   double weight_decay = 0;       // in LARS's ratio
   bool adapt = true;             // false: its ratio is 1
@@ -39,6 +39,6 @@ class SliceNorms {
 };
 
 // By the sums that `ops` hand to the host, which is what a CPU wants. ops: outlives the result.
-std::unique_ptr<SliceNorms> make_host_slice_norms(const OptimizerOps& ops, std::span<const Slice> slices);
+std::unique_ptr<SliceNorms> make_host_slice_norms(const OptimizerOps& ops, std::span<const NormSlice> slices);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@ NormClip::NormClip(const OptimizerOps& ops, std::span<const ParameterRange> slic
     : max_norm_(max_norm), norm_type_(norm_type) {
   if (!(max_norm >= 0)) throw_error("train.clip_norm: expected a number from 0, found {}", max_norm);
   if (!(norm_type > 0)) throw_error("train.clip_norm_type: expected a number above 0 or inf, found {}", norm_type);
-  std::vector<Slice> all;
+  std::vector<NormSlice> all;
   for (const ParameterRange& slice : slices) all.push_back({.offset = slice.offset, .count = slice.count});
   norms_ = ops.slice_norms(all);
 }

@@ -51,7 +51,7 @@ float* Optimizer::add_scratch(size_t floats) {
 }
 
 std::unique_ptr<SliceNorms> Optimizer::range_norms() const {
-  std::vector<Slice> slices;
+  std::vector<NormSlice> slices;
   for (const ParameterGroup& group : groups_)
     for (const ParameterRange& range : group.ranges)
       slices.push_back({range.offset, range.count, group.weight_decay, group.adapt});

@@ -82,7 +82,7 @@ std::unique_ptr<Feed> make_keeping_feed(const Dataset& train, const ImageFormat&
   try {
     return backend.make_keeping_feed(rows, image, batch_size);
   } catch (const Error& error) {
-    throw_error("the training set, {} as stored, can't be kept on the GPU: {}: write device.data: off",
+    throw_error("the training set, {} as stored, can't be kept on the GPU: {}; or write device.data: off",
                 bytes_text(rows.all_bytes()), error.what());
   }
 }

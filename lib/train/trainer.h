@@ -127,6 +127,7 @@ class Trainer {
   void load_initial_weights();
   void build_on_parameters();
   void make_loader(std::span<const KeepFacts> keep);
+  void attach_trace();
   // trainer.cpp: the loop.
   bool traced_step(int64_t step_in_epoch);
   TraceRow* trace_row() const { return trace_ ? &trace_->compute() : nullptr; }

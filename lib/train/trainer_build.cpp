@@ -46,7 +46,10 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
   const std::vector<KeepFacts> keep = gather_keep_facts(*train_data_, backend_, communicator_);
-  run_agreed(communicator_, [&] { make_loader(keep); });
+  run_agreed(communicator_, [&] {
+    make_loader(keep);
+    attach_trace();
+  });
   if (resumed_) restore(checkpoint ? &*checkpoint : nullptr);
   if (stop) stop_ = std::make_unique<StopRequest>(std::move(*stop), communicator_);
 }
@@ -159,6 +162,9 @@ void Trainer::build_on_parameters() {
   bound_.reserve(64);
   bound(batch_size_);
   prepare_recordings();
+}
+
+void Trainer::attach_trace() {
   if (!trace_) return;
   trace_->check(total_steps_);
   network_->trace(&trace_->compute());

@@ -100,7 +100,8 @@ bool Trainer::window(int64_t piece, int64_t step_in_epoch, bool recorded) {
   }
   statistics_->leave(piece, samples);
   if (recorded) return true;  // the last micro-step did the rest
-  send_losses();  // of a window that ends without samples; behind the sums they would wait for other ranks
+  // Of a window that ends without samples: behind the sums the losses would wait for other ranks.
+  send_losses();
   if (!accumulate) backend_.memory().zero(network_->store().gradients());
   synchronizer_->finish();
   clock_.lap(StepPhase::communication);

@@ -135,7 +135,7 @@ TEST_CASE("updates of every optimizer on the GPU are those of the CPU") {
 }
 
 TEST_CASE("clipping and trust ratios on the GPU are those of the CPU") {
-  const std::vector<Slice> slices{{0, n, 0.01}, {n, 7, 0}, {n + 16, 20'000, 0.02}};
+  const std::vector<NormSlice> slices{{0, n, 0.01}, {n, 7, 0}, {n + 16, 20'000, 0.02}};
   constexpr size_t arena = n + 16 + 20'000;
   for (const double type : {2.0, 1.0, 3.0, std::numeric_limits<double>::infinity()})
     compare({"clipping", kSums, [&](Device& device) -> std::vector<Floats> {

@@ -119,7 +119,8 @@ TEST_CASE("what waits for the device or was not joined can not be recorded") {
   };
   CHECK(refused([&] { ops.sum_of_squares(kX.size(), x); }) ==
         "cudaEventQuery failed: operation not permitted when stream is capturing");
-  CHECK(refused([&] { context.allocate(8); }) == "cudaMalloc failed: operation not permitted when stream is capturing");
+  CHECK(refused([&] { context.allocate(8); }) ==
+        "GPU 0: cudaMalloc of 8 bytes failed: operation not permitted when stream is capturing");
   const cuda::Stream other;
   cuda::Event before, within;
   context.compute().record(before);

@@ -32,7 +32,7 @@ class CudaOptimizerOps final : public OptimizerOps {
   void fill(size_t n, float* x, float value) const override;
   void lerp(size_t n, float* x, const float* y, float weight) const override;
   void swap(size_t n, float* x, float* y) const override;
-  std::unique_ptr<SliceNorms> slice_norms(std::span<const Slice> slices) const override;
+  std::unique_ptr<SliceNorms> slice_norms(std::span<const NormSlice> slices) const override;
 
  private:
   template <class Reduction>

@@ -18,11 +18,11 @@ using cuda::DeviceSlice;
 
 class CudaSliceNorms final : public SliceNorms {
  public:
-  CudaSliceNorms(const cuda::Context& context, std::span<const Slice> slices)
+  CudaSliceNorms(const cuda::Context& context, std::span<const NormSlice> slices)
       : context_(context), slices_(slices.size()) {
     std::vector<Chunk> chunks;
     std::vector<DeviceSlice> placed;
-    for (const Slice& slice : slices) {
+    for (const NormSlice& slice : slices) {
       placed.push_back({chunks.size(), 0, slice.weight_decay, slice.adapt});
       for (size_t at = 0; at < slice.count; at += cuda::chunk_length)
         chunks.push_back({slice.offset + at, std::min(cuda::chunk_length, slice.count - at)});
@@ -128,7 +128,7 @@ class CudaSliceNorms final : public SliceNorms {
 
 }  // namespace
 
-std::unique_ptr<SliceNorms> CudaOptimizerOps::slice_norms(std::span<const Slice> slices) const {
+std::unique_ptr<SliceNorms> CudaOptimizerOps::slice_norms(std::span<const NormSlice> slices) const {
   return std::make_unique<CudaSliceNorms>(context_, slices);
 }
 
