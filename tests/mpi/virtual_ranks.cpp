@@ -1,7 +1,7 @@
 // ranks: 1 2 4 8
 // links: train
 // With virtual ranks a run has the same bits on any number of ranks: the oracle is one rank alone that stands for all
-// of them, in this very process.
+// of them, in this very process. On the CPU and on simulated GPUs.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -11,11 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/factory.h"
-#include "comm/serial_communicator.h"
+#include "support/rank_device.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
+using test::Alone;
+using test::RankDevice;
 
 namespace {
 
@@ -56,19 +57,18 @@ struct Run {
   std::vector<float> weights, statistics;
   int64_t all_reduces = 0, buckets = 0, steps = 0;
 
-  Run(const std::string& text, const std::vector<std::string>& overrides, Communicator& comm) {
+  Run(const std::string& text, const std::vector<std::string>& overrides, Backend& backend, Communicator& comm) {
     const Config config = parse_config(text + kTraining, "virtual.yaml", overrides);
-    const auto backend = make_cpu_backend({.threads = 1});
     RunLog log("", false);
-    Trainer trainer(config, *backend, comm, log);
+    Trainer trainer(config, backend, comm, log);
     for (const EpochResult& epoch : trainer.run().epochs) {
       losses.push_back(epoch.train_loss);
       if (epoch.validation) validation.push_back(epoch.validation->loss);
       steps += trainer.plan().epoch().steps();
     }
     ParameterStore& store = trainer.network().store();
-    weights.assign(store.values().begin(), store.values().end());
-    statistics.assign(store.buffer_values().begin(), store.buffer_values().end());
+    weights = store.memory().downloaded(store.values());
+    statistics = store.memory().downloaded(store.buffer_values());
     all_reduces = trainer.synchronizer().all_reduces();
     buckets = static_cast<int64_t>(trainer.synchronizer().buckets());
   }
@@ -82,12 +82,12 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 void check_same(const char* text, const std::vector<std::string>& overrides) {
   const MpiEnvironment env;
   CAPTURE(fmt::format("{}", fmt::join(overrides, " ")));
-  SerialCommunicator alone;
-  const Run oracle(text, overrides, alone);
   for (const char* kind : {"auto", "mpi"}) {
-    const auto comm = make_communicator(kind, env, 60, nullptr);
-    CAPTURE(comm->name());
-    const Run run(text, overrides, *comm);
+    RankDevice device(env, kind, "virtual ranks add up in one order");
+    Alone alone(device.backend());
+    const Run oracle(text, overrides, device.backend(), alone);
+    CAPTURE(device.comm().name());
+    const Run run(text, overrides, device.backend(), device.comm());
     CHECK(same_bits(oracle.losses, run.losses));
     CHECK(same_bits(oracle.validation, run.validation));
     CHECK(same_bits(oracle.weights, run.weights));
@@ -127,12 +127,13 @@ TEST_CASE("virtual ranks: augmented images are the same on any number of ranks")
 }
 
 TEST_CASE("virtual ranks: every epoch sees other pictures of the same images") {
-  SerialCommunicator alone;
+  const auto backend = test::make_test_backend({.threads = 1});
+  Alone alone(*backend);
   std::vector<std::string> still{"model.layers=[flatten, {linear: 4}]", "optimizer.lr=0", "sampler.shuffle=false"};
-  const Run plain(kResidual, still, alone);
+  const Run plain(kResidual, still, *backend, alone);
   CHECK(plain.losses[0] == plain.losses[1]);
   still.emplace_back("data.augmentation.crop_padding=2");
-  const Run drawn(kResidual, still, alone);
+  const Run drawn(kResidual, still, *backend, alone);
   CHECK(drawn.losses[0] != plain.losses[0]);
   CHECK(drawn.losses[0] != drawn.losses[1]);
   CHECK(drawn.validation == plain.validation);
@@ -141,12 +142,13 @@ TEST_CASE("virtual ranks: every epoch sees other pictures of the same images") {
 TEST_CASE("virtual ranks draw their own dropout masks") {
   // Without dropout two virtual ranks with equal rows have equal gradients; the masks of one virtual rank depend on its
   // number. Shown by the losses: they change when only the number of virtual ranks that share the batch does.
-  SerialCommunicator alone;
+  const auto backend = test::make_test_backend({.threads = 1});
+  Alone alone(*backend);
   const std::vector<std::string> whole{"train.virtual_ranks=1", "train.batch_size=24"};
-  const Run with(kMlp, {}, alone), without(kMlp, whole, alone);
+  const Run with(kMlp, {}, *backend, alone), without(kMlp, whole, *backend, alone);
   CHECK(with.losses[0] != without.losses[0]);
   const std::vector<std::string> none{"model.layers=[{linear: 12}, relu, {linear: 3}]"};
-  const Run pieces(kMlp, none, alone);
-  const Run one(kMlp, {none[0], whole[0], whole[1]}, alone);
+  const Run pieces(kMlp, none, *backend, alone);
+  const Run one(kMlp, {none[0], whole[0], whole[1]}, *backend, alone);
   CHECK(std::abs(pieces.losses[0] - one.losses[0]) < 1e-6);
 }

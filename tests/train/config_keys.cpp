@@ -33,9 +33,10 @@ TEST_CASE("a right key in the wrong section is told where it belongs") {
 }
 
 TEST_CASE("a key like no other is shown the known ones") {
-  CHECK_EQ(refusal("device: {xyzzy: 3}\n"),
-           "config.yaml:3:10: unknown key 'xyzzy' in device; known keys: kind, oversubscribe, threads, convolution, "
-           "flush_denormals, deterministic, tf32, convolution_search, convolution_workspace_mb, cuda_graph, data, data_mb");
+  CHECK_EQ(
+      refusal("device: {xyzzy: 3}\n"),
+      "config.yaml:3:10: unknown key 'xyzzy' in device; known keys: kind, oversubscribe, threads, convolution, "
+      "flush_denormals, deterministic, tf32, convolution_search, convolution_workspace_mb, cuda_graph, data, data_mb");
 }
 
 TEST_CASE("wrong types are named with what was found") {
