@@ -26,6 +26,8 @@ struct GpuFacts {
 
 // Asks the driver; makes no context on any GPU. Throws nothing: a machine without a driver has no GPU.
 GpuFacts gpu_facts();
+// Of what gpu_facts() says now: the GPU with an index that was there before. Throws Error where it no longer is.
+const Gpu& gpu_in_use(const GpuFacts& facts, int index);
 
 // How a GPU computes, as the section `device` of a config says it.
 struct GpuOptions {

@@ -39,8 +39,7 @@ std::unique_ptr<Feed> CudaBackend::make_keeping_feed(const StoredRows& rows, con
 }
 
 std::optional<DeviceMemory> CudaBackend::device_memory() const {
-  return DeviceMemory{.device = gpu_facts().visible.at(static_cast<size_t>(context_.device())).uuid,
-                      .free = context_.free_bytes()};
+  return DeviceMemory{.device = gpu_in_use(gpu_facts(), context_.device()).uuid, .free = context_.free_bytes()};
 }
 
 Arithmetic CudaBackend::arithmetic(DType type) const {

@@ -17,11 +17,7 @@ std::string shared_gpus(const MpiEnvironment& environment, const cuda::Context& 
   MpiCommunicator ranks(environment.world(), {.timeout_seconds = timeout_seconds});
   const GpuFacts facts = gpu_facts();
   std::vector<Gpu> mine;
-  run_agreed(ranks, [&] {
-    const auto index = static_cast<size_t>(context.device());
-    if (index >= facts.visible.size()) throw_error("GPU {} is gone: {}", context.device(), facts.why_none);
-    mine.push_back(facts.visible[index]);
-  });
+  run_agreed(ranks, [&] { mine.push_back(gpu_in_use(facts, context.device())); });
   std::vector<PlacedGpu> placed;
   for (const RankGpus& rank : gather_gpus(ranks, environment, mine))
     placed.push_back({static_cast<int>(placed.size()), rank.host, rank.visible.front()});
