@@ -17,6 +17,8 @@ void Trainer::prepare_recordings() {
   const std::string reason = recorder == nullptr ? "this run computes on no GPU" : why_not_recorded();
   if (reason.empty()) {
     recordings_ = std::make_unique<StepRecordings>(*recorder);
+    recorder->begin_numbers();  // makes their memory, which no step then has to
+    recorder->end_numbers();
   } else if (wanted == "on") {
     throw_error("device.cuda_graph: on: a step can't be recorded: {}; cuda_graph: auto goes on without", reason);
   }

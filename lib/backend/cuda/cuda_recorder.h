@@ -14,7 +14,10 @@ class CudaRecorder final : public Recorder {
   void begin() override;
   std::unique_ptr<Recording> end() override;
   void drop() noexcept override;
-  void begin_numbers() override { context_.values().enter(cuda::StepValues::Mode::renewing); }
+  void begin_numbers() override {
+    context_.values().prepare();
+    context_.values().enter(cuda::StepValues::Mode::renewing);
+  }
   void end_numbers() override { context_.values().leave(); }
   void start(Recording& recording, uint64_t key) override;
 
