@@ -42,6 +42,13 @@ class SharedFolder {
   std::string path_;
 };
 
+using Overrides = std::vector<std::string>;
+
+inline Overrides with(Overrides overrides, const Overrides& more) {
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
 struct GpuRun {
   std::vector<double> losses, validation;  // on rank 0, of every step and of every validation
   std::vector<float> weights, optimizer;   // in PyTorch's layout, all parameters train

@@ -11,15 +11,11 @@
 using namespace lockstep;
 using test::GpuRun;
 using test::kMlp;
+using test::Overrides;
 using test::SharedFolder;
-using Overrides = std::vector<std::string>;
+using test::with;
 
 namespace {
-
-Overrides with(Overrides overrides, const Overrides& more) {
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return overrides;
-}
 
 void skip() { std::puts("SKIPPED: needs another rank"); }
 

@@ -9,8 +9,9 @@
 using namespace lockstep;
 using test::GpuRun;
 using test::kMlp;
+using test::Overrides;
 using test::SharedFolder;
-using Overrides = std::vector<std::string>;
+using test::with;
 
 namespace {
 
@@ -26,11 +27,6 @@ const std::string kRegression =
     "data: {train: {kind: synthetic, name: normal_regression, samples: 29, shape: [40], target_width: 2, seed: 3}}\n"
     "train: {epochs: 3, batch_size: 3, loss: mse}\n"
     "optimizer: {kind: sgd, lr: 0.05}\n";
-
-Overrides with(Overrides overrides, const Overrides& more) {
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return overrides;
-}
 
 void write_npy(const std::string& path, const std::string& type, const std::string& shape, const std::string& data) {
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";

@@ -11,15 +11,11 @@ using namespace lockstep;
 using test::difference;
 using test::GpuRun;
 using test::kMlp;
+using test::Overrides;
 using test::SharedFolder;
-using Overrides = std::vector<std::string>;
+using test::with;
 
 namespace {
-
-Overrides with(Overrides overrides, const Overrides& more) {
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return overrides;
-}
 
 // Every tensor is computed from sums of a few numbers whose order differs: differences of fp32's rounding grow over the
 // steps, but not beyond this. In 16 bits a rounding may fall the other way.

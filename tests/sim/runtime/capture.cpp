@@ -7,11 +7,11 @@ namespace lockstep::sim {
 void Capture::add(Captured one) {
   std::map<int, size_t>& behind = behind_[one.stream];
   if (one.kind == Captured::Kind::operation) {
-    behind[one.stream] = ++ends_[one.stream].operations;
+    behind[one.stream] = ++operations_[one.stream];
   } else if (one.kind == Captured::Kind::record) {
     recorded_[one.event] = behind;
   } else if (one.kind == Captured::Kind::wait) {
-    ends_[one.stream];
+    operations_[one.stream];
     for (const auto& [stream, operations] : recorded_.at(one.event))
       behind[stream] = std::max(behind[stream], operations);
   }
@@ -20,11 +20,11 @@ void Capture::add(Captured one) {
 
 bool Capture::joined() const {
   const auto origin = behind_.find(origin_);
-  return std::ranges::all_of(ends_, [&](const auto& end) {
-    if (end.first == origin_ || end.second.operations == 0) return true;
+  return std::ranges::all_of(operations_, [&](const auto& end) {
+    if (end.first == origin_ || end.second == 0) return true;
     if (origin == behind_.end()) return false;
     const auto found = origin->second.find(end.first);
-    return found != origin->second.end() && found->second == end.second.operations;
+    return found != origin->second.end() && found->second == end.second;
   });
 }
 

@@ -24,9 +24,8 @@ struct Captured {
 
 class Capture {
  public:
-  explicit Capture(int origin) : origin_(origin) { ends_[origin] = {}; }
+  explicit Capture(int origin) : origin_(origin) { operations_[origin] = 0; }
 
-  bool has(int stream) const { return ends_.contains(stream); }
   bool knows(const EventState* event) const { return recorded_.contains(event); }
   void add(Captured one);
   // All streams that joined have been joined to the origin again, by a wait for what they did last.
@@ -38,11 +37,8 @@ class Capture {
   bool invalid = false;  // a call was made that a capture does not allow
 
  private:
-  struct End {
-    size_t operations = 0, joined = 0;  // of this stream, and those that the origin is known to wait for
-  };
   int origin_;
-  std::map<int, End> ends_;
+  std::map<int, size_t> operations_;                             // of each stream, so far
   std::map<const EventState*, std::map<int, size_t>> recorded_;  // what an event stands for: operations by stream
   std::map<int, std::map<int, size_t>> behind_;                  // likewise what a stream is behind of
   std::vector<Captured> all_;
