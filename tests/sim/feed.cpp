@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_feed.h"
 #include "core/error.h"
+#include "sim/feed_mistakes.h"
 #include "sim/runtime/control.h"
 
 using namespace lockstep;
@@ -14,13 +15,8 @@ namespace {
 
 constexpr size_t floats = 500;
 
-struct Mistakes {
-  bool reuse_host = false;  // the batch's memory is written again before its copy has ended
-  int ignored_wait = -1;    // of all event waits
-};
-
-// Ten batches through the feed; the sum of what plans read of each.
-std::vector<double> run(uint64_t seed, const Mistakes& mistakes) {
+// Ten batches through the feed; the mean of what plans read of each.
+std::vector<double> run(uint64_t seed, const test::FeedMistakes& mistakes) {
   sim::reset({.seed = seed});
   CudaBackend gpu({.index = 0});
   if (mistakes.ignored_wait >= 0) sim::ignore_call("cudaStreamWaitEvent", mistakes.ignored_wait);
@@ -33,44 +29,22 @@ std::vector<double> run(uint64_t seed, const Mistakes& mistakes) {
     const Feed::Batch fed = feed->upload(x.data(), x.bytes(), target.data(), target.bytes());
     gpu.copy(DType::f32, floats, fed.x, seen.as<float>().data() + batch * floats);
   }
-  std::vector<double> sums;
-  for (size_t batch = 0; batch < 10; ++batch)
-    sums.push_back(gpu.optimizer_ops().sum_of_abs(floats, seen.as<float>().data() + batch * floats));
-  return sums;
-}
-
-std::vector<double> expected() {
-  std::vector<double> sums;
-  for (size_t batch = 0; batch < 10; ++batch) sums.push_back(static_cast<double>((batch + 1) * floats));
-  return sums;
-}
-
-int wrong_runs(const Mistakes& mistakes) {
-  int wrong = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) wrong += run(seed, mistakes) != expected() ? 1 : 0;
-  return wrong;
+  return test::means_of_batches(gpu, seen, floats);
 }
 
 }  // namespace
 
 TEST_CASE("plans read every batch that was uploaded whatever the order of the streams") {
-  CHECK(wrong_runs({}) == 0);
+  CHECK(test::wrong_runs(run, {}) == 0);
   CHECK(sim::last_misuse() == "");
 }
 
 TEST_CASE("a batch whose memory is reused before its copy ends is caught") {
-  CHECK(wrong_runs({.reuse_host = true}) > 0);
+  CHECK(test::wrong_runs(run, {.reuse_host = true}) > 0);
 }
 
 TEST_CASE("a deleted wait between a batch's upload and its use is caught") {
-  // Two waits a batch: of the copy for the place, of the computation for the copy.
-  for (int batch = 2; batch < 10; ++batch) {
-    CAPTURE(batch);
-    CHECK(wrong_runs({.ignored_wait = 2 * batch + 1}) > 0);
-  }
-  int caught = 0;
-  for (int batch = 2; batch < 10; ++batch) caught += wrong_runs({.ignored_wait = 2 * batch}) > 0 ? 1 : 0;
-  CHECK(caught > 0);
+  test::check_deleted_waits_are_caught(run);
 }
 
 TEST_CASE("a batch that is larger than was said is refused") {

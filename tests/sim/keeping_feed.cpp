@@ -8,6 +8,7 @@
 #include "data/factory.h"
 #include "data/files.h"
 #include "gpu/kept_batches.h"
+#include "sim/feed_mistakes.h"
 #include "sim/runtime/control.h"
 #include "sim/runtime/kernel.h"
 
@@ -82,13 +83,8 @@ TEST_CASE("a GPU refuses rows that it does not keep") {
 
 namespace {
 
-struct Mistakes {
-  bool reuse_host = false;  // the rows are written again before they have been copied
-  int ignored_wait = -1;    // of all event waits
-};
-
 // Ten batches, batch k of row k alone, which holds the number k; what plans read of each.
-std::vector<double> run(uint64_t seed, const Mistakes& mistakes) {
+std::vector<double> run(uint64_t seed, const test::FeedMistakes& mistakes) {
   constexpr size_t rows = 500;
   sim::reset({.seed = seed});
   CudaBackend gpu({.index = 0});
@@ -103,39 +99,22 @@ std::vector<double> run(uint64_t seed, const Mistakes& mistakes) {
     const Feed::Batch fed = feed->gather(memory.as<PickedRow>());
     gpu.copy(DType::f32, rows, fed.x, seen.as<float>().data() + batch * rows);
   }
-  std::vector<double> sums;
-  for (size_t batch = 0; batch < 10; ++batch)
-    sums.push_back(gpu.optimizer_ops().sum_of_abs(rows, seen.as<float>().data() + batch * rows) / rows);
-  return sums;
-}
-
-int wrong_runs(const Mistakes& mistakes) {
-  int wrong = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed)
-    wrong += run(seed, mistakes) != std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10} ? 1 : 0;
-  return wrong;
+  return test::means_of_batches(gpu, seen, rows);
 }
 
 }  // namespace
 
 TEST_CASE("plans read every batch that a GPU made whatever the order of the streams") {
-  CHECK(wrong_runs({}) == 0);
+  CHECK(test::wrong_runs(run, {}) == 0);
   CHECK(sim::last_misuse() == "");
 }
 
 TEST_CASE("picked rows that are written again before their copy ends are caught") {
-  CHECK(wrong_runs({.reuse_host = true}) > 0);
+  CHECK(test::wrong_runs(run, {.reuse_host = true}) > 0);
 }
 
 TEST_CASE("a deleted wait between a batch's making and its use is caught") {
-  // Two waits a batch: of the kernel for the place, of the computation for the kernel.
-  for (int batch = 2; batch < 10; ++batch) {
-    CAPTURE(batch);
-    CHECK(wrong_runs({.ignored_wait = 2 * batch + 1}) > 0);
-  }
-  int caught = 0;
-  for (int batch = 2; batch < 10; ++batch) caught += wrong_runs({.ignored_wait = 2 * batch}) > 0 ? 1 : 0;
-  CHECK(caught > 0);
+  test::check_deleted_waits_are_caught(run);
 }
 
 TEST_CASE("the loader has its rows back while the GPU still computes with earlier batches") {

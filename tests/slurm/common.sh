@@ -24,6 +24,18 @@ project_root() {
   ln -s "${@/#/$root/}" .
 }
 
+# sweep_base: writes the config that sweeps vary, configs/base.yaml.
+sweep_base() {
+  mkdir configs
+  cat > configs/base.yaml <<'YAML'
+model: {layers: [{linear: 8}, relu, {linear: 3}]}
+data: {train: {kind: synthetic, name: teacher, samples: 96, shape: [5], classes: 3}}
+train: {batch_size: 4}
+optimizer: {kind: sgd, lr: 0.05}
+log: {every: 1}
+YAML
+}
+
 # numbers RUN: every number of a run that does not depend on the clock.
 numbers() {
   grep -hE '"event":"(step|eval|probe|end)"' "$1/metrics.jsonl" | sed -E 's/"(samples_per_second|seconds)":[^,}]*,?//g'

@@ -6,14 +6,7 @@ set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/common.sh"
 lockstep=$1 work=$2
 work_in "$work"
-mkdir configs
-cat > configs/base.yaml <<'YAML'
-model: {layers: [{linear: 8}, relu, {linear: 3}]}
-data: {train: {kind: synthetic, name: teacher, samples: 96, shape: [5], classes: 3}}
-train: {batch_size: 4}
-optimizer: {kind: sgd, lr: 0.05}
-log: {every: 1}
-YAML
+sweep_base
 cat > sweep.yaml <<'YAML'
 config: configs/base.yaml
 dir: runs
