@@ -15,14 +15,6 @@ std::vector<Floats> run(Backend& backend, const GradientCase& c) {
   return network.results();
 }
 
-void compare_all(const std::vector<Floats>& found, const std::vector<Floats>& expected, double tolerance) {
-  REQUIRE(found.size() == expected.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(i);
-    CHECK_EQ(difference_of(found[i], expected[i], tolerance), "");
-  }
-}
-
 }  // namespace
 
 TEST_CASE("gradients of linear layers in a row are those of linear layers apart and of the CPU") {

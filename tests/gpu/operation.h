@@ -39,18 +39,22 @@ inline std::string difference_of(const Floats& a, const Floats& b, double tolera
   return "";
 }
 
+inline void compare_all(const std::vector<Floats>& found, const std::vector<Floats>& expected, double tolerance) {
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    CHECK_EQ(difference_of(found[i], expected[i], tolerance), "");
+  }
+}
+
 inline void compare(const Operation& operation) {
   CAPTURE(operation.name);
   const auto cpu = make_backend("cpu", {.winograd = false});
   const auto gpu = make_backend("cuda", {}, {.index = 0});
   Device on_cpu(*cpu), on_gpu(*gpu);
   const std::vector<Floats> expected = operation.run(on_cpu), found = operation.run(on_gpu);
-  REQUIRE(found.size() == expected.size());
   REQUIRE_FALSE(expected.empty());
-  for (size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(i);
-    CHECK_EQ(difference_of(found[i], expected[i], operation.tolerance), "");
-  }
+  compare_all(found, expected, operation.tolerance);
 }
 
 inline TensorDesc desc_of(const Shape& shape, DType type = DType::f32) { return {.shape = shape, .dtype = type}; }

@@ -65,14 +65,6 @@ std::vector<Floats> on_cpu(const GradientCase& c) {
   return network.results();
 }
 
-void compare_all(const std::vector<Floats>& found, const std::vector<Floats>& expected, double tolerance) {
-  REQUIRE(found.size() == expected.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(i);
-    CHECK_EQ(difference_of(found[i], expected[i], tolerance), "");
-  }
-}
-
 GradientCase three_layers(DType type = DType::f32, bool apart = false, bool bias = true) {
   return {.model = relu_network({20, 17, 5}, apart, bias), .sample = Shape{11}, .batch = 9, .type = type};
 }
