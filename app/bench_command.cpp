@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "backend/cpu/optimizer_ops.h"
 #include "comm/abort_all.h"
 #include "comm/all_reduce_bench.h"
 #include "comm/malloc_policy.h"
@@ -22,12 +23,14 @@ struct Options {
 
 constexpr const char* how_to_read =
     "latency: of the call; bus: what each rank must move at least, 2 (n-1)/n of the bytes, per latency; marginal: "
-    "write +\nreduce + read of the array, less the same without reduce; ratio: how many times MPI_Allreduce's cost is "
-    "this one's\n(median of side-by-side ratios, above 1 is faster than MPI)\n";
+    "what the\nsum adds to writing a gradient, updating as many parameters with it (SGD), and reading them; ratio: how "
+    "many times\nMPI_Allreduce's cost is this one's (median of side-by-side ratios, above 1 is faster than MPI; 100: "
+    "that or more)\nsharded: each rank sums and updates its share, so its latency holds that share of the update\n";
 
 int measure(const Options& options, const MpiEnvironment& mpi) {
   const bool speaks = mpi.rank() == 0;
-  AllReduceBench bench(mpi);
+  const CpuOptimizerOps ops;
+  AllReduceBench bench(mpi, ops);
   const double round_trip = core_round_trip_us(mpi);
   nlohmann::json report{{"ranks", mpi.size()}, {"nodes", mpi.nodes()}, {"core_round_trip_us", round_trip}};
   if (speaks && !options.json) {

@@ -1,6 +1,7 @@
 #include "comm/all_reduce_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -46,8 +47,13 @@ struct Block {
   double reduce_us, total_us;  // per call
 };
 
-// Of the slowest rank. The first call is not timed: with and without a sum, the array is where such calls leave it.
-Block time_block(MPI_Comm world, std::span<float> values, int calls, const std::function<void()>& reduce) {
+struct Arrays {
+  std::span<float> gradients, parameters;
+};
+
+// `work` makes new parameters of the gradients and returns how long the part of it took that is measured. Of the
+// slowest rank. The first call is not timed: with and without a sum, the arrays are where such calls leave them.
+Block time_block(MPI_Comm world, const Arrays& arrays, int calls, const std::function<double()>& work) {
   static std::atomic<uint32_t> sink{0};  // keeps what is read alive
   uint32_t bits = 0;
   double block[2] = {};
@@ -55,11 +61,9 @@ Block time_block(MPI_Comm world, std::span<float> values, int calls, const std::
   auto start = Clock::now();
   for (int call = -1; call < calls; ++call) {
     if (call == 0) start = Clock::now(), block[0] = 0;
-    write(values, static_cast<float>(call));
-    const auto before = Clock::now();
-    reduce();
-    block[0] += us_since(before);
-    bits ^= read(values);
+    write(arrays.gradients, static_cast<float>(call));
+    block[0] += work();
+    bits ^= read(arrays.parameters);
   }
   block[1] = us_since(start);
   sink = sink ^ bits;
@@ -67,15 +71,41 @@ Block time_block(MPI_Comm world, std::span<float> values, int calls, const std::
   return {block[0] / calls, block[1] / calls};
 }
 
+double ratio(double mpi, double own) { return mpi / std::max(own, mpi / 100); }
+
 }  // namespace
 
 struct AllReduceBench::Path {
   std::string name;
   std::shared_ptr<Communicator> communicator;  // none: MPI_Allreduce
-  bool window;                                 // the array lives in the communicator's memory
+  bool window;                                 // the arrays live in the communicator's memory
+  bool sharded = false;                        // each rank sums and updates its share
+
+  void reduce(std::span<float> values, MPI_Comm world) const {
+    if (communicator != nullptr) return communicator->all_reduce_sum(values);
+    const auto count = static_cast<int>(values.size());
+    mpi::check(MPI_Allreduce(MPI_IN_PLACE, values.data(), count, MPI_FLOAT, MPI_SUM, world), "MPI_Allreduce");
+  }
+
+  // As dist/sharded_update.cpp does it.
+  void update_share(const Arrays& arrays, const std::function<void(size_t, float*, const float*)>& update) const {
+    Shards& shards = *communicator->shards();
+    const Shard mine = shards.of(arrays.gradients.size(), communicator->rank());
+    std::array<float, 4096> sum;
+    shards.begin(arrays.gradients);
+    for (size_t done = 0; done < mine.count;) {
+      const size_t first = mine.first + done, count = std::min(sum.size(), mine.count - done);
+      shards.sum(first, std::span(sum).first(count));
+      update(count, &arrays.parameters[first], sum.data());
+      shards.store(arrays.parameters.subspan(first, count));
+      done += count;
+    }
+    shards.end();
+  }
 };
 
-AllReduceBench::AllReduceBench(const MpiEnvironment& environment) : environment_(environment) {
+AllReduceBench::AllReduceBench(const MpiEnvironment& environment, const OptimizerOps& ops)
+    : environment_(environment), ops_(ops) {
   constexpr double timeout_seconds = 120;
   const auto make = [&](std::string_view kind) {
     return std::shared_ptr<Communicator>(make_communicator(kind, environment_, timeout_seconds, nullptr));
@@ -85,6 +115,7 @@ AllReduceBench::AllReduceBench(const MpiEnvironment& environment) : environment_
   const auto node = make(environment_.nodes() == 1 ? "shm" : "hierarchical");
   if (node->name() == "mpi") return;  // ranks are placed so that it makes no sense
   paths_.push_back({std::string(node->name()), node, true});
+  if (node->shards() != nullptr) paths_.push_back({std::string(node->name()) + " sharded", node, true, true});
   paths_.push_back({std::string(node->name()) + " private", node, false});
 }
 
@@ -93,34 +124,42 @@ AllReduceBench::~AllReduceBench() = default;
 std::vector<AllReduceCost> AllReduceBench::measure(size_t bytes, int blocks) {
   const int calls = bytes <= 65536 ? 200 : static_cast<int>(std::clamp<size_t>(20'000'000 / bytes, 1, 20));
   if (blocks == 0) blocks = bytes <= 5'000'000 ? 41 : 11;
-  std::vector<Buffer> arrays;
-  for (const Path& path : paths_)
-    arrays.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));
-  const auto count = static_cast<int>(bytes / sizeof(float));
+  std::vector<Buffer> memory;
+  std::vector<Arrays> arrays;
+  for (const Path& path : paths_) {
+    for (int i = 0; i < 2; ++i)
+      memory.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));
+    arrays.push_back({memory[memory.size() - 2].as<float>(), memory.back().as<float>()});
+  }
+  const auto update = [&](size_t n, float* p, const float* g) { ops_.sgd({.lr = 1e-3}, n, p, g, nullptr); };
   std::vector<std::vector<double>> latency(paths_.size()), marginal(paths_.size());
   for (int block = -1; block < blocks; ++block) {
-    for (size_t p = 0; p < paths_.size(); ++p) {
-      const std::span<float> values = arrays[p].as<float>();
-      const auto reduce = [&] {
-        if (paths_[p].communicator != nullptr) return paths_[p].communicator->all_reduce_sum(values);
-        mpi::check(MPI_Allreduce(MPI_IN_PLACE, values.data(), count, MPI_FLOAT, MPI_SUM, environment_.world()),
-                   "MPI_Allreduce");
-      };
-      const Block with = time_block(environment_.world(), values, calls, reduce);
-      const Block without = time_block(environment_.world(), values, calls, [] {});
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      const Path& path = paths_[i];
+      const auto [g, p] = arrays[i];
+      const auto update_all = [&, g = g, p = p] { update(g.size(), p.data(), g.data()); };
+      const auto with = time_block(environment_.world(), arrays[i], calls, [&, g = g] {
+        const auto before = Clock::now();
+        path.sharded ? path.update_share(arrays[i], update) : path.reduce(g, environment_.world());
+        const double us = us_since(before);
+        if (!path.sharded) update_all();
+        return us;
+      });
+      const auto without = time_block(environment_.world(), arrays[i], calls, [&] { return update_all(), 0.0; });
       if (block < 0) continue;  // warms up
-      latency[p].push_back(with.reduce_us);
-      marginal[p].push_back(std::max(with.total_us - without.total_us, 1e-3));
+      latency[i].push_back(with.reduce_us);
+      marginal[i].push_back(with.total_us - without.total_us);
     }
   }
   std::vector<AllReduceCost> costs;
-  for (size_t p = 0; p < paths_.size(); ++p) {
-    const auto ratio = [&](const std::vector<std::vector<double>>& us) {
-      std::vector<double> ratios(us[p].size());
-      for (size_t i = 0; i < ratios.size(); ++i) ratios[i] = us[0][i] / us[p][i];
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    const auto median_ratio = [&](const std::vector<std::vector<double>>& us) {
+      std::vector<double> ratios;
+      for (size_t k = 0; k < us[i].size(); ++k) ratios.push_back(ratio(us[0][k], us[i][k]));
       return median(ratios);
     };
-    costs.push_back({paths_[p].name, median(latency[p]), median(marginal[p]), ratio(latency), ratio(marginal)});
+    costs.push_back(
+        {paths_[i].name, median(latency[i]), median(marginal[i]), median_ratio(latency), median_ratio(marginal)});
   }
   return costs;
 }

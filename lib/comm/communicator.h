@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/activity.h"
+#include "comm/shards.h"
 #include "comm/sum_watch.h"
 #include "comm/wire_format.h"
 #include "core/buffer.h"
@@ -41,7 +42,9 @@ class Communicator {
   virtual void finish_sums();
   // Outlives its use here; null: nobody. Sums that are only queued (on a GPU) are not told of.
   virtual void watch_sums(SumWatch* watch) { sum_watch_ = watch; }
-  // These calls only queue work on a GPU, nothing of them waits on the host: they can be recorded.
+  // Sums of which each rank needs its shard only, where ranks reach each other's memory; null: they don't.
+  virtual Shards* shards() { return nullptr; }
+  // These sums only queue work on a GPU, nothing of them waits on the host: they can be recorded.
   virtual bool sums_are_queued() const { return false; }
   // The run has failed: sums that are under way and would wait for other ranks end, with whatever is in them.
   virtual void give_up() noexcept {}

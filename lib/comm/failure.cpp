@@ -13,6 +13,7 @@ const char* name(Collective kind) {
     case Collective::allocate: return "allocate";
     case Collective::all_reduce_sum_bf16: return "all_reduce_sum_bf16";
     case Collective::all_reduce_sum_fp16: return "all_reduce_sum_fp16";
+    case Collective::sharded_sum: return "sharded_sum";
   }
   return "an unknown collective";
 }

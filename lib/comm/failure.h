@@ -24,7 +24,8 @@ enum class Collective : uint8_t {
   barrier,
   allocate,
   all_reduce_sum_bf16,
-  all_reduce_sum_fp16
+  all_reduce_sum_fp16,
+  sharded_sum
 };
 
 const char* name(Collective kind);

@@ -70,6 +70,26 @@ void TracedCommunicator::finish_sums() {
   free_since_ = 0;
 }
 
+void TracedCommunicator::TracedShards::begin(std::span<const float> terms) {
+  begun_ = trace_now();
+  bytes_ = static_cast<int64_t>(terms.size_bytes());
+  const TraceSpan wait(&compute_, TraceKind::wait, "wait for gradients");
+  traced_.begin(terms);
+}
+
+void TracedCommunicator::TracedShards::end() {
+  {
+    const TraceSpan wait(&compute_, TraceKind::wait, "wait for parameters");
+    traced_.end();
+  }
+  if (!communication_.on()) return;
+  communication_.add({.name = "sharded_sum",
+                      .begin = begun_,
+                      .end = trace_now(),
+                      .values = {bytes_},
+                      .kind = TraceKind::collective});
+}
+
 void TracedCommunicator::all_reduce(std::span<double> values, ReduceOp op) {
   const TraceSpan span(&communication_, TraceKind::collective, "all_reduce of numbers",
                        static_cast<int64_t>(values.size_bytes()));

@@ -2,6 +2,7 @@
 // bucket from the begin of its reduction to the end of this rank's part in it. Results are the other's.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -16,6 +17,7 @@ class TracedCommunicator final : public Communicator, private SumWatch {
   TracedCommunicator(Communicator& traced, TraceRow& communication, TraceRow& compute)
       : traced_(traced), communication_(communication), compute_(compute) {
     traced_.watch_sums(this);
+    if (Shards* shards = traced_.shards()) shards_.emplace(*shards, communication_, compute_);
   }
   ~TracedCommunicator() override { traced_.watch_sums(nullptr); }
 
@@ -32,6 +34,7 @@ class TracedCommunicator final : public Communicator, private SumWatch {
   void start_sum_in(WireFormat wire, std::span<float> values) override;
   void poll_sums() override;
   void finish_sums() override;
+  Shards* shards() override { return shards_ ? &*shards_ : nullptr; }
   bool sums_are_queued() const override { return traced_.sums_are_queued(); }
   void give_up() noexcept override { traced_.give_up(); }
   void all_reduce(std::span<double> values, ReduceOp op) override;
@@ -47,7 +50,26 @@ class TracedCommunicator final : public Communicator, private SumWatch {
   void sum_ends() override;
   void add(const Sum& sum, int64_t begin, int64_t end);
 
+  class TracedShards final : public Shards {
+   public:
+    TracedShards(Shards& traced, TraceRow& communication, TraceRow& compute)
+        : traced_(traced), communication_(communication), compute_(compute) {}
+    bool reach(std::span<const float> values) const override { return traced_.reach(values); }
+    Shard of(size_t count, int rank) const override { return traced_.of(count, rank); }
+    void begin(std::span<const float> terms) override;
+    void sum(size_t first, std::span<float> out) override { traced_.sum(first, out); }
+    void store(std::span<const float> values) override { traced_.store(values); }
+    void end() override;
+
+   private:
+    Shards& traced_;
+    TraceRow& communication_;
+    TraceRow& compute_;
+    int64_t begun_ = 0, bytes_ = 0;
+  };
+
   Communicator& traced_;
+  std::optional<TracedShards> shards_;
   TraceRow& communication_;
   TraceRow& compute_;
   std::vector<Sum> started_;  // since the last finish_sums

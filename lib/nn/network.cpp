@@ -27,8 +27,8 @@ Network::Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, 
   graphs_.emplace(std::pair{Phase::training, batch}, std::move(graph));
 }
 
-void Network::lay_out(const std::function<Buffer(size_t)>& allocate_gradients) {
-  store_.lay_out(first_->finish_order(), allocate_gradients);
+void Network::lay_out(const ParameterStore::Allocate& gradients, const ParameterStore::Allocate& values) {
+  store_.lay_out(first_->finish_order(), gradients, values);
   fit_arena(*first_);
 }
 

@@ -17,8 +17,8 @@ class Network {
   // BindContext's, outlives the network. precision: of training and evaluation (f32, bf16, f16).
   Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze = {},
           StatisticsReducer* across_ranks = nullptr, DType precision = DType::f32);
-  // `allocate_gradients` makes the gradient arena: a communicator's window, so this may be a collective call.
-  void lay_out(const std::function<Buffer(size_t)>& allocate_gradients);
+  // As ParameterStore::lay_out; where a communicator allocates this is a collective call.
+  void lay_out(const ParameterStore::Allocate& gradients, const ParameterStore::Allocate& values = {});
 
   // In place of lay_out, for those who only ask: places the parameters and takes no memory for them. Then only the
   // store's sizes, output_shape and arena_bytes mean something.

@@ -60,9 +60,10 @@ void ParameterStore::place(std::span<const ParameterId> finish_order) {
   laid_out_ = true;
 }
 
-void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const std::function<Buffer(size_t)>& allocate) {
+void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const Allocate& allocate,
+                             const Allocate& values) {
   place(finish_order);
-  values_ = memory_->allocate(value_bytes_);
+  values_ = values ? values(value_bytes_) : memory_->allocate(value_bytes_);
   gradients_ = allocate(gradient_bytes_);
   buffer_values_ = memory_->allocate(buffer_bytes_);
 }

@@ -59,14 +59,14 @@ std::unique_ptr<SliceNorms> Optimizer::range_norms() const {
 }
 
 template <class Work>
-void Optimizer::for_each_range(float* parameters, const float* gradients, const Work& work) const {
+void Optimizer::for_each_range(const Work& work) const {
   size_t index = 0;
   for (size_t i = 0; i < groups_.size(); ++i)
     for (const ParameterRange& range : groups_[i].ranges)
       work(Range{.offset = range.offset,
                  .count = range.count,
-                 .p = parameters + range.offset,
-                 .g = gradients + range.offset,
+                 .p = nullptr,
+                 .g = nullptr,
                  .lr = lr_[i],
                  .weight_decay = groups_[i].weight_decay,
                  .momentum = momentum_[i],
@@ -74,14 +74,38 @@ void Optimizer::for_each_range(float* parameters, const float* gradients, const 
                  .index = index++});
 }
 
-void Optimizer::step(std::span<float> parameters, std::span<const float> gradients) {
-  if (parameters.size() != arena_size_ || gradients.size() != arena_size_)
+void Optimizer::check_arena(size_t parameters, size_t gradients) const {
+  if (parameters != arena_size_ || gradients != arena_size_)
     throw_error("optimizer: expected arenas of {} floats, found {} parameters and {} gradients", arena_size_,
-                parameters.size(), gradients.size());
+                parameters, gradients);
+}
+
+void Optimizer::step(std::span<float> parameters, std::span<const float> gradients) {
+  check_arena(parameters.size(), gradients.size());
   ++step_count_;
-  for_each_range(parameters.data(), gradients.data(), [this](const Range& range) { prepare(range); });
+  const auto with = [&](auto work) {
+    for_each_range([&](Range range) {
+      range.p = parameters.data() + range.offset;
+      range.g = gradients.data() + range.offset;
+      work(range);
+    });
+  };
+  with([this](const Range& range) { prepare(range); });
   prepared(parameters.data(), gradients.data());
-  for_each_range(parameters.data(), gradients.data(), [this](const Range& range) { update(range); });
+  with([this](const Range& range) { update(range); });
+}
+
+void Optimizer::step(std::span<float> parameters, const GradientOf& gradient, const Updated& updated) {
+  check_arena(parameters.size(), arena_size_);
+  if (numbers_per_parameter()) throw_error("optimizer.kind: {} needs whole gradients", settings_.kind);
+  ++step_count_;
+  for_each_range([&](Range range) {
+    const ParameterRange where{range.offset, range.count};
+    range.p = parameters.data() + range.offset;
+    range.g = gradient(where);
+    update(range);
+    updated(where);
+  });
 }
 
 size_t Optimizer::checked(int index) const {

@@ -41,6 +41,11 @@ class Optimizer {
 
   // One update of every group's parameters; counts the step. Both spans are whole arenas: throws Error if not.
   void step(std::span<float> parameters, std::span<const float> gradients);
+  // The same where gradients are made as they are used: `gradient` gives those of a group's range, valid until the next
+  // call; `updated` hears that its parameters are new. Throws Error for kinds with numbers_per_parameter().
+  using GradientOf = std::function<const float*(const ParameterRange&)>;
+  using Updated = std::function<void(const ParameterRange&)>;
+  void step(std::span<float> parameters, const GradientOf& gradient, const Updated& updated);
 
   int groups() const { return static_cast<int>(groups_.size()); }
   const ParameterGroup& group(int index) const { return groups_[checked(index)]; }  // lr as built, set_lr or not
@@ -87,7 +92,8 @@ class Optimizer {
 
  private:
   template <class Work>
-  void for_each_range(float* parameters, const float* gradients, const Work& work) const;
+  void for_each_range(const Work& work) const;  // p and g are left to it
+  void check_arena(size_t parameters, size_t gradients) const;  // throws Error
   size_t checked(int group) const;  // throws Error: no such group
 
   const OptimizerSettings settings_;

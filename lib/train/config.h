@@ -225,6 +225,7 @@ struct DistributedConfig {
   std::string batch_norm = "rank0";            // rank0 | average | sync
   double bucket_mb = 25, first_bucket_mb = 1;  // MiB of gradients per all-reduce
   std::string compress = "none";               // none | bf16 | fp16: how gradients travel
+  std::string sharded_update = "auto";         // auto | on | off: ranks divide the optimizer step among them
   double timeout = 120;                        // seconds a collective may wait
   double prepare_timeout = 3600;               // the same before the first step
   std::string where;                           // of world_size

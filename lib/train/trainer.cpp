@@ -25,6 +25,7 @@ RunResult Trainer::run() {
   }
   auto environment = environment_facts(backend_, communicator_);
   if (!data_place_.empty()) environment.emplace_back("training set", data_place_);
+  if (sharded_) environment.emplace_back("optimizer step", fmt::format("shared by {} ranks", communicator_.size()));
   log_.start({.config_yaml = resolved_,
               .world_size = communicator_.size(),
               .parameters = network_->store().total_parameters(),

@@ -21,6 +21,7 @@
 #include "dist/gradient_synchronizer.h"
 #include "dist/noise_scale.h"
 #include "dist/running_statistics.h"
+#include "dist/sharded_update.h"
 #include "dist/virtual_ranks.h"
 #include "nn/network.h"
 #include "optim/clip.h"
@@ -85,6 +86,7 @@ class Trainer {
   const LossScaling& loss_scaling() const { return *loss_scaling_; }
   const StepRecordings* recordings() const { return recordings_.get(); }  // null: steps are not recorded
   const Optimizer& optimizer() const { return *optimizer_; }
+  bool sharded() const { return sharded_ != nullptr; }  // each rank updates its share of the parameters
   // One optimizer step of the current epoch, for measurements of the bare step. run() does the rest. position: in the
   // epoch's list, where a step ended; steps count from there.
   void begin_epoch(int64_t epoch, int64_t position = 0);
@@ -124,6 +126,7 @@ class Trainer {
   void build();
   void count_steps();
   void build_network();
+  void lay_out();
   void load_initial_weights();
   void build_on_parameters();
   void make_loader(std::span<const KeepFacts> keep);
@@ -157,6 +160,7 @@ class Trainer {
   void micro_step(const MicroStep& work, int64_t piece, bool last);
   LossSums sum_of_pieces(LossSums Piece::*sums);
   void update();
+  void update_parameters();
   void divide_by_global_weight();
   void clip();
   // trainer_record.cpp: steps that are recorded.
@@ -219,6 +223,7 @@ class Trainer {
   std::unique_ptr<CommunicatorReducer>
       batch_statistics_;  // of all ranks; null: each rank's own, or one rank, or no batch norm
   std::unique_ptr<Network> network_;
+  std::unique_ptr<ShardedUpdate> sharded_;  // distributed.sharded_update; null: every rank updates everything
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<RunningStatistics> statistics_;

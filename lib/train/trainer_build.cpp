@@ -13,6 +13,7 @@
 #include "train/config_batch.h"
 #include "train/own_data.h"
 #include "train/plan_report.h"
+#include "train/sharding.h"
 #include "train/trainer.h"
 #include "train/translate.h"
 
@@ -42,7 +43,7 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   const std::optional<Checkpoint> checkpoint = take_up(resume);
   run_agreed(communicator_, [&] { build_network(); });
   if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
-  network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); });
+  lay_out();
   check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
   const std::vector<KeepFacts> keep = gather_keep_facts(*train_data_, backend_, communicator_);
@@ -95,6 +96,25 @@ void Trainer::build_network() {
                                 batch_statistics_.get(), activation_type(config_.train));
 }
 
+// A sharded update needs memory that the other ranks reach. There may be too little of it: then it is done without, on
+// all ranks alike.
+void Trainer::lay_out() {
+  bool sharded = false;
+  run_agreed(communicator_, [&] {
+    network_->place();
+    weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
+    const std::string why_not = why_not_sharded(config_, backend_, communicator_, weight_per_sample_ != 0);
+    sharded = decide_sharding(config_, why_not, network_->store().gradient_bytes());
+  });
+  const ParameterStore::Allocate window = [&](size_t bytes) { return communicator_.allocate(bytes); };
+  network_->lay_out(window, sharded ? window : ParameterStore::Allocate());
+  const ParameterStore& store = network_->store();
+  if (!sharded || store.gradients().empty()) return;
+  const Shards& shards = *communicator_.shards();
+  if (shards.reach(store.gradients()) && shards.reach(store.trainable_values()))
+    sharded_ = std::make_unique<ShardedUpdate>(communicator_, store.gradients().size());
+}
+
 // Rank 0 reads; the others get its weights with the broadcast at the start of the run.
 void Trainer::load_initial_weights() {
   if (communicator_.rank() != 0) return;
@@ -107,8 +127,8 @@ void Trainer::build_on_parameters() {
   if (!config_.init_from.file.empty() && !resumed_) load_initial_weights();
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
-  weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
   SyncSettings sync = sync_settings(config_.distributed, ranks_);
+  sync.sharded = sharded_.get();
   if (batch_statistics_)
     sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
   synchronizer_ =
@@ -117,8 +137,9 @@ void Trainer::build_on_parameters() {
   const int64_t global_batch = resolve_batch(config_.train, communicator_.size()).global_batch_size;
   if (const std::string scaling = scale_learning_rates(config_, global_batch, settings); !scaling.empty())
     arithmetic_ += ", " + scaling;
-  optimizer_ = make_optimizer(settings, make_parameter_groups(network_->store(), network_->norm_parameters(), settings),
-                              network_->store().gradients().size(), backend_.optimizer_ops(),
+  auto groups = make_parameter_groups(network_->store(), network_->norm_parameters(), settings);
+  if (sharded_) groups = sharded_->own_part(std::move(groups));
+  optimizer_ = make_optimizer(settings, std::move(groups), network_->store().gradients().size(), backend_.optimizer_ops(),
                               [this](size_t bytes) { return backend_.allocate(bytes); });
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());

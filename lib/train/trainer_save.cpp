@@ -123,6 +123,8 @@ void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
 Snapshot Trainer::snapshot() {
   Snapshot snapshot{.step = step_, .state = replicated_state(), .config = resolved_, .tensors = {}};
   add_state_of_pieces(snapshot.state);
+  for (const StateArray& array : optimizer_->state())
+    if (sharded_) sharded_->gather(array.values);
   const std::vector<float> buffers = statistics_->agreed();
   add_statistics_of_pieces(snapshot);
   if (writer_)

@@ -155,8 +155,17 @@ void Trainer::empty_micro_step(bool accumulate) {
 void Trainer::update() {
   if (mean_ && weight_per_sample_ == 0 && !average_ranks_) divide_by_global_weight();
   clip();
-  optimizer_->step(network_->store().trainable_values(), network_->store().gradients());
+  update_parameters();
   if (average_) average_->update();
+}
+
+void Trainer::update_parameters() {
+  ParameterStore& store = network_->store();
+  if (!sharded_) return optimizer_->step(store.trainable_values(), store.gradients());
+  sharded_->step(*optimizer_, store.trainable_values());
+  clock_.lap(StepPhase::optimizer);
+  sharded_->end();
+  clock_.lap(StepPhase::communication);
 }
 
 // distributed.average samples: every sample of the step weighs the same, wherever it is. ranks: a micro-step gives its

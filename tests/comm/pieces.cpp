@@ -59,7 +59,7 @@ TEST_CASE("slices tile the array and never split a cache line") {
       for (const int size : {1, 2, 3, 8}) {
         size_t next = first;
         for (int r = 0; r < size; ++r) {
-          const Slice slice = slice_of(first, count, r, size);
+          const Shard slice = slice_of(first, count, r, size);
           if (slice.count == 0) continue;
           CHECK(slice.first == next);
           if (slice.first != first) CHECK(slice.first % 16 == 0);

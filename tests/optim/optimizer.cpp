@@ -136,6 +136,51 @@ TEST_CASE("groups have their own learning rate and weight decay") {
   CHECK_EQ(optimizer->group(1).lr, 1.0);
 }
 
+// A gradient is made for each range and gone with the next one.
+TEST_CASE("a step range by range has the bits of a step on whole arenas") {
+  const json cases = test::golden("optim.json")["cases"];
+  constexpr size_t arena = 1000;
+  for (const json& test_case : cases) {
+    CAPTURE(test_case["name"].get<std::string>());
+    const double lr = test_case["settings"]["lr"], decay = test_case["settings"]["weight_decay"];
+    const OptimizerSettings settings = test::optimizer_settings(test_case);
+    const auto whole = make_optimizer(settings, {{"all", {{0, arena}}, lr, decay}}, arena, kOps);
+    // This rank's part: [48, 813), in blocks whose ends are none of a vector's.
+    const auto part = make_optimizer(settings, {{"all", {{48, 16}, {64, 307}, {371, 442}}, lr, decay}}, arena, kOps);
+    std::vector<float> p(arena), q, g(arena), made;
+    std::vector<ParameterRange> updated;
+    for (size_t i = 0; i < arena; ++i) p[i] = std::sin(static_cast<float>(i));
+    q = p;
+    for (int step = 0; step < 5; ++step) {
+      for (size_t i = 0; i < arena; ++i) g[i] = std::cos(static_cast<float>(i * 7 + static_cast<size_t>(step)));
+      whole->step(p, g);
+      updated.clear();
+      part->step(
+          q,
+          [&](const ParameterRange& range) -> const float* {
+            made.assign(g.begin() + static_cast<long>(range.offset),
+                        g.begin() + static_cast<long>(range.offset + range.count));
+            return made.data();
+          },
+          [&](const ParameterRange& range) { updated.push_back(range); });
+      CHECK(updated == part->group(0).ranges);
+    }
+    CHECK_EQ(part->step_count(), 5);
+    for (size_t i = 0; i < arena; ++i) {
+      CAPTURE(i);
+      if (i >= 48 && i < 813) REQUIRE_EQ(std::bit_cast<uint32_t>(p[i]), std::bit_cast<uint32_t>(q[i]));
+      if (i < 48 || i >= 813) REQUIRE_EQ(q[i], std::sin(static_cast<float>(i)));
+    }
+  }
+  for (const char* name : {"lars", "lamb"}) {
+    const auto optimizer = make_optimizer(kind(name), {{"all", {{0, 16}}, 0.1, 0}}, 16, kOps);
+    std::vector<float> p(16);
+    CHECK_THROWS_AS(optimizer->step(
+                        p, [&](const ParameterRange&) { return p.data(); }, [](const ParameterRange&) {}),
+                    Error);
+  }
+}
+
 TEST_CASE("state copied into a fresh optimizer continues to the same bits") {
   const json file = test::golden("optim.json");
   for (const json& test_case : file["cases"]) {

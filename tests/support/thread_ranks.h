@@ -14,6 +14,7 @@
 
 #include "comm/run_agreed.h"
 #include "comm/shm/shared_reduction.h"
+#include "comm/shm/window_shards.h"
 
 namespace lockstep::test {
 
@@ -23,7 +24,11 @@ using Delay = std::function<void(const char* operation)>;
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::byte* shared, int rank, int size, double timeout_seconds, Delay delay)
-      : rank_(rank), size_(size), reduction_(shared, rank, size, {timeout_seconds, true}), delay_(std::move(delay)) {}
+      : rank_(rank),
+        size_(size),
+        reduction_(shared, rank, size, {timeout_seconds, true}),
+        shards_(reduction_.meeting(), [this](std::span<const float> values) { return window_of(values); }),
+        delay_(std::move(delay)) {}
 
   std::string_view name() const override { return "threads"; }
   int rank() const override { return rank_; }
@@ -46,7 +51,7 @@ class ThreadCommunicator final : public Communicator {
   void all_reduce_sum_in(WireFormat wire, std::span<float> values) override {
     wait_a_little("all_reduce_sum");
     if (const SharedWindow* window = window_of(values)) {
-      reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size(), wire);
+      reduction_.all_reduce_sum(*window, window->offset(rank_, values.data()), values.size(), wire);
     } else {
       reduction_.all_reduce_sum(values, wire);
     }
@@ -56,7 +61,7 @@ class ThreadCommunicator final : public Communicator {
     wait_a_little("start_sum");
     const SharedWindow* window = window_of(values);
     if (window == nullptr) return defer_sum(wire, values);
-    reduction_.background().start(*window, offset_in(*window, values), values.size(), wire);
+    reduction_.background().start(*window, window->offset(rank_, values.data()), values.size(), wire);
   }
   void poll_sums() override {
     wait_a_little("poll_sums");
@@ -71,6 +76,7 @@ class ThreadCommunicator final : public Communicator {
     Communicator::watch_sums(watch);
     reduction_.background().watch(watch);
   }
+  Shards* shards() override { return &shards_; }
   void all_reduce(std::span<double> values, ReduceOp op) override { reduction_.all_reduce(values, op); }
   void broadcast(std::span<std::byte> bytes, int root) override { reduction_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
@@ -81,16 +87,9 @@ class ThreadCommunicator final : public Communicator {
 
  private:
   const SharedWindow* window_of(std::span<const float> values) const {
-    const auto* begin = reinterpret_cast<const std::byte*>(values.data());
-    for (const auto& window : windows_) {
-      const std::byte* mine = window->copies[static_cast<size_t>(rank_)];
-      if (begin >= mine && begin + values.size_bytes() <= mine + window->bytes) return window.get();
-    }
+    for (const auto& window : windows_)
+      if (window->holds(rank_, values)) return window.get();
     return nullptr;
-  }
-  size_t offset_in(const SharedWindow& window, std::span<const float> values) const {
-    const std::byte* mine = window.copies[static_cast<size_t>(rank_)];
-    return static_cast<size_t>(reinterpret_cast<const std::byte*>(values.data()) - mine) / sizeof(float);
   }
   void wait_a_little(const char* operation) const {
     if (delay_) delay_(operation);
@@ -100,6 +99,7 @@ class ThreadCommunicator final : public Communicator {
   std::vector<Buffer> arrays_;
   std::vector<std::unique_ptr<SharedWindow>> windows_;
   SharedReduction reduction_;
+  WindowShards shards_;
   Delay delay_;
 };
 

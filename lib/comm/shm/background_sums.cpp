@@ -14,8 +14,8 @@ BackgroundSums::BackgroundSums(std::vector<SumsLine*> lines, Rendezvous& meeting
 
 void BackgroundSums::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
   if (started_ - finished_ == SumsLine::in_flight) finish();
-  round_to(wire, {reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count});
-  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
+  round_to(wire, {window.floats(meeting_.rank(), first), count});
+  meeting_.begin(sum_in(wire), count, window.place(first));
   ++started_;
   sums_[place(started_)] = {&window, first, count, wire, {meeting_.sequence(), meeting_.current()}};
   SumsLine& mine = *lines_[meeting_.rank()];

@@ -54,11 +54,11 @@ SharedReduction::SharedReduction(std::byte* memory, int rank, int size, const Wa
 }
 
 void SharedReduction::all_reduce_sum(const SharedWindow& window, size_t first, size_t count, WireFormat wire) {
-  const std::span<float> values(reinterpret_cast<float*>(window.copies[meeting_.rank()]) + first, count);
+  const std::span<float> values(window.floats(meeting_.rank(), first), count);
   if (!slice_sum_.has_beyond() && values.size_bytes() <= direct_bytes) return all_reduce_sum(values, wire);
   round_to(wire, values);
   // Where the array lies must agree as well: the ranks write each other's copies.
-  meeting_.begin(sum_in(wire), count, (window.id << 48) | (first * sizeof(float)));
+  meeting_.begin(sum_in(wire), count, window.place(first));
   sum_slices(window, first, count, wire);
 }
 
@@ -95,7 +95,7 @@ void SharedReduction::sum_lent(std::span<float> values, size_t half, WireFormat 
   const auto copy = [](float* to, const float* from, size_t count) {
     copy_bytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), count * sizeof(float));
   };
-  const Slice mine = slice_of(0, values.size(), rank, size);
+  const Shard mine = slice_of(0, values.size(), rank, size);
   const size_t end = mine.first + mine.count;
   copy(lent(rank), values.data(), mine.first);
   copy(lent(rank) + end, values.data() + end, values.size() - end);
@@ -108,7 +108,7 @@ void SharedReduction::sum_lent(std::span<float> values, size_t half, WireFormat 
   meeting_.wait_all();
   for (int i = 1; i < size; ++i) {
     const int r = (rank + i) % size;
-    const Slice theirs = slice_of(0, values.size(), r, size);
+    const Shard theirs = slice_of(0, values.size(), r, size);
     copy(values.data() + theirs.first, lent(r) + theirs.first, theirs.count);
   }
 }

@@ -30,7 +30,8 @@ ShmCommunicator::ShmCommunicator(MPI_Comm node, const ShmOptions& options)
       exceptions_(std::uncaught_exceptions()),
       control_(node_.get(), control_bytes_per_rank(size_)),
       reduction_(control_.data(), rank_, size_, watched(options.wait, activity()), options.beyond),
-      windows_(std::make_shared<std::vector<SharedWindow>>()) {}
+      windows_(std::make_shared<std::vector<SharedWindow>>()),
+      shards_(reduction_.meeting(), [this](std::span<const float> values) { return window_of(values); }) {}
 
 ShmCommunicator::~ShmCommunicator() {
   if (std::uncaught_exceptions() > exceptions_)
@@ -61,21 +62,14 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
 }
 
 const SharedWindow* ShmCommunicator::window_of(std::span<const float> values) const {
-  const auto* begin = reinterpret_cast<const std::byte*>(values.data());
-  for (const SharedWindow& window : *windows_) {
-    const std::byte* mine = window.copies[rank_];
-    if (begin >= mine && begin + values.size_bytes() <= mine + window.bytes) return &window;
-  }
+  for (const SharedWindow& window : *windows_)
+    if (window.holds(rank_, values)) return &window;
   return nullptr;
-}
-
-size_t ShmCommunicator::offset_in(const SharedWindow& window, std::span<const float> values) const {
-  return static_cast<size_t>(reinterpret_cast<const std::byte*>(values.data()) - window.copies[rank_]) / sizeof(float);
 }
 
 void ShmCommunicator::all_reduce_sum_in(WireFormat wire, std::span<float> values) {
   if (const SharedWindow* window = window_of(values)) {
-    reduction_.all_reduce_sum(*window, offset_in(*window, values), values.size(), wire);
+    reduction_.all_reduce_sum(*window, window->offset(rank_, values.data()), values.size(), wire);
   } else {
     reduction_.all_reduce_sum(values, wire);
   }
@@ -84,7 +78,7 @@ void ShmCommunicator::all_reduce_sum_in(WireFormat wire, std::span<float> values
 // An array in no window is in none on any rank (allocate is collective), so all ranks treat it alike.
 void ShmCommunicator::start_sum_in(WireFormat wire, std::span<float> values) {
   if (const SharedWindow* window = window_of(values)) {
-    reduction_.background().start(*window, offset_in(*window, values), values.size(), wire);
+    reduction_.background().start(*window, window->offset(rank_, values.data()), values.size(), wire);
   } else {
     defer_sum(wire, values);
   }

@@ -11,6 +11,7 @@
 #include "comm/mpi/mpi_call.h"
 #include "comm/shm/shared_reduction.h"
 #include "comm/shm/shared_segment.h"
+#include "comm/shm/window_shards.h"
 
 namespace lockstep {
 
@@ -45,11 +46,11 @@ class ShmCommunicator final : public Communicator {
     return reduction_.all_gather(mine);
   }
   void barrier() override { reduction_.barrier(); }
+  Shards* shards() override { return options_.beyond == nullptr ? &shards_ : nullptr; }
   SharedReduction& reduction() { return reduction_; }
 
  private:
-  const SharedWindow* window_of(std::span<const float> values) const;                 // null: in none
-  size_t offset_in(const SharedWindow& window, std::span<const float> values) const;  // floats
+  const SharedWindow* window_of(std::span<const float> values) const;  // null: in none
   mpi::OwnedComm node_;
   int rank_, size_;
   ShmOptions options_;
@@ -59,6 +60,7 @@ class ShmCommunicator final : public Communicator {
   // Shared with the buffers handed out, which take themselves off the list when they go.
   std::shared_ptr<std::vector<SharedWindow>> windows_;
   uint64_t windows_made_ = 0;
+  WindowShards shards_;
 };
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-Slice slice_of(size_t first, size_t count, int rank, int size) {
+Shard slice_of(size_t first, size_t count, int rank, int size) {
   constexpr size_t line = 64 / sizeof(float);
   const size_t first_line = first / line;
   const size_t lines = (first + count + line - 1) / line - first_line;
@@ -21,9 +21,9 @@ Slice slice_of(size_t first, size_t count, int rank, int size) {
 void SliceSum::start(const SharedWindow& window, size_t first, size_t count, WireFormat wire, const Call& call) {
   const int rank = meeting_.rank(), size = meeting_.size();
   const int owners = beyond_ == nullptr ? size : beyond_->owners(count);
-  const Slice slice = rank < owners ? slice_of(first, count, rank, owners) : Slice{};
+  const Shard slice = rank < owners ? slice_of(first, count, rank, owners) : Shard{};
   if (slice.count == 0) return;
-  for (int r = 0; r < size; ++r) arrays_[r] = reinterpret_cast<float*>(window.copies[r]) + slice.first;
+  for (int r = 0; r < size; ++r) arrays_[r] = window.floats(r, slice.first);
   if (beyond_ == nullptr) return sum_into_all_in(wire, arrays_.data(), size, slice.count);
   count_ = slice.count;
   sum_into(arrays_[rank], arrays_.data(), size, count_);

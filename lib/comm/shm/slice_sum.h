@@ -6,25 +6,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "comm/shards.h"
 #include "comm/shm/rendezvous.h"
+#include "comm/shm/shared_window.h"
 #include "comm/shm/slice_reduction.h"
 #include "comm/wire_format.h"
 
 namespace lockstep {
 
-// One array of every rank at addresses of this process; all copies have the same size and alignment.
-struct SharedWindow {
-  std::vector<std::byte*> copies;  // by rank
-  size_t bytes = 0;
-  uint64_t id = 0;  // the same on all ranks, from 1
-};
-
 // The part of floats [first, first + count) of a window that `rank` sums: whole cache lines, so no two ranks write one.
-struct Slice {
-  size_t first = 0;
-  size_t count = 0;
-};
-Slice slice_of(size_t first, size_t count, int rank, int size);
+Shard slice_of(size_t first, size_t count, int rank, int size);
 
 class SliceSum {
  public:

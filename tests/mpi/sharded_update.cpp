@@ -1,0 +1,242 @@
+// ranks: 1 2 3 4
+// links: train
+// Training whose optimizer steps are shared by ranks leaves the same bits as training in which every rank updates
+// everything: weights, losses, validations, and every byte of the checkpoints; and goes on from either's checkpoints.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "comm/factory.h"
+#include "comm/gather.h"
+#include "support/memory_folder.h"
+#include "train/sharding.h"
+#include "train/trainer.h"
+
+using namespace lockstep;
+using lockstep::test::memory_folder;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kMlp =
+    "model: {layers: [{linear: 130}, relu, {dropout: 0.3}, {linear: 70}, tanh, {linear: 3}]}\n"
+    "data:\n"
+    "  train: {kind: synthetic, name: random, samples: 29, shape: [7], classes: 3, seed: 5}\n"
+    "  val: {kind: synthetic, name: random, samples: 17, shape: [7], classes: 3, seed: 6}\n";
+constexpr const char* kConvNet =
+    "model:\n"
+    "  layers:\n"
+    "    - {conv2d: {out: 16, kernel: 3, padding: 1}}\n"
+    "    - batch_norm\n"
+    "    - relu\n"
+    "    - {max_pool2d: 2}\n"
+    "    - flatten\n"
+    "    - {linear: 4}\n"
+    "data:\n"
+    "  train: {kind: synthetic, name: random, samples: 40, shape: [3, 8, 8], classes: 4, seed: 5}\n"
+    "  val: {kind: synthetic, name: random, samples: 19, shape: [3, 8, 8], classes: 4, seed: 6}\n";
+constexpr const char* kTraining =
+    "train: {epochs: 2, batch_size: 3, replica_check: 1}\n"
+    "optimizer: {kind: sgd, lr: 0.05}\n"
+    "log: {every: 1}\n"
+    "checkpoint: {every: 2 steps, keep: 1000}\n";
+
+Config config_of(const std::string& text, std::vector<std::string> overrides, const std::string& dir,
+                 const std::string& sharded) {
+  overrides.push_back("run.dir=" + dir);
+  overrides.push_back("distributed.sharded_update=" + sharded);
+  return parse_config(text + kTraining, "sharded.yaml", overrides);
+}
+
+// The files below a folder by name, without what names the folder or a time.
+std::map<std::string, std::string> files_below(const std::string& dir) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
+    const std::string name = fs::relative(entry.path(), dir).string();
+    if (!entry.is_regular_file() || name.ends_with("config.yaml") || name.ends_with("manifest.json")) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[name] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
+std::vector<std::string> told(const std::string& path) {
+  std::vector<std::string> events;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json event = nlohmann::json::parse(line);
+    if (event["event"] != "step" && event["event"] != "eval") continue;
+    for (const char* time : {"seconds", "samples_per_second", "time"}) event.erase(time);
+    events.push_back(event.dump());
+  }
+  return events;
+}
+
+class Folders {
+ public:
+  explicit Folders(Communicator& comm) : comm_(comm) {
+    path_ = broadcast_text((memory_folder() / fmt::format("lockstep_sharded_{}", getpid())).string(), comm);
+    clear();
+  }
+  ~Folders() { clear(); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  void clear() {
+    comm_.barrier();
+    if (comm_.rank() == 0) fs::remove_all(path_);
+    comm_.barrier();
+  }
+  Communicator& comm_;
+  std::string path_;
+};
+
+struct Run {
+  std::vector<float> weights;
+  bool sharded = false;
+
+  Run(const Config& config, Communicator& comm, const ResumeRequest& resume = {}) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    RunLog log(config.run.dir, comm.rank() == 0);
+    Trainer trainer(config, *backend, comm, log, resume);
+    trainer.run();
+    sharded = trainer.sharded();
+    const ParameterStore& store = std::as_const(trainer.network().store());
+    weights.assign(store.values().begin(), store.values().end());
+    const GradientSynchronizer& sync = trainer.synchronizer();
+    if (sharded) CHECK(sync.all_reduces() == 0);
+    comm.barrier();
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void check_same(const char* model, const std::vector<std::string>& overrides) {
+  const MpiEnvironment env;
+  if (env.size() == 1) return;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  REQUIRE(comm->name() == "shm");
+  CAPTURE(fmt::format("{}", fmt::join(overrides, " ")));
+  const Folders folder(*comm);
+  const Run plain(config_of(model, overrides, folder / "plain", "off"), *comm);
+  const Run sharded(config_of(model, overrides, folder / "sharded", "on"), *comm);
+  CHECK(!plain.sharded);
+  CHECK(sharded.sharded);
+  CHECK(same_bits(plain.weights, sharded.weights));
+  if (comm->rank() != 0) return;
+  CHECK(told(folder / "plain/metrics.jsonl") == told(folder / "sharded/metrics.jsonl"));
+  const auto wanted = files_below(folder / "plain/checkpoints"), found = files_below(folder / "sharded/checkpoints");
+  CHECK(wanted.size() > 4);
+  CHECK(wanted.size() == found.size());
+  for (const auto& [name, bytes] : wanted) {
+    CAPTURE(name);
+    CHECK(found.contains(name));
+    if (found.contains(name)) CHECK(found.at(name) == bytes);
+  }
+}
+
+std::string error_of(const std::vector<std::string>& overrides, const std::string& kind) {
+  const MpiEnvironment env;
+  const auto comm = make_communicator(kind, env, 60, nullptr);
+  const Folders folder(*comm);
+  try {
+    const Run run(config_of(kMlp, overrides, folder / "refused", "on"), *comm);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("sharded: every optimizer leaves the same bits") {
+  for (const char* kind : {"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad"})
+    check_same(kMlp, {fmt::format("optimizer.kind={}", kind), "optimizer.lr=0.01"});
+  check_same(kMlp, {"optimizer.momentum=0.9", "optimizer.nesterov=true", "optimizer.weight_decay=0.01"});
+  check_same(kMlp, {"optimizer.kind=adam", "optimizer.amsgrad=true", "optimizer.groups=[{match: ['*.bias'], lr: 0.1}]"});
+}
+
+TEST_CASE("sharded: windows, samplers, averages, frozen parameters and 16 bits") {
+  check_same(kMlp, {"train.accumulate=2", "train.batch_size=2"});
+  check_same(kMlp, {"sampler.uneven=pad", "train.accumulate=3"});
+  check_same(kMlp, {"data.train.samples=2", "train.epochs=4"});  // ranks without samples
+  check_same(kMlp, {"distributed.average=ranks"});
+  check_same(kMlp, {"train.ema=0.9", "optimizer.momentum=0.9"});
+  check_same(kMlp, {"optimizer.groups=[{match: ['0.*'], trainable: false}]"});
+  check_same(kMlp, {"train.precision=bf16"});
+  check_same(kMlp, {"schedule.kind=one_cycle", "schedule.max_lr=0.2", "optimizer.momentum=0.9"});
+  check_same(kMlp, {"distributed.overlap=false"});
+  check_same(kMlp, {"distributed.bucket_mb=0.001", "distributed.first_bucket_mb=0"});
+}
+
+TEST_CASE("sharded: batch norm and virtual ranks") {
+  for (const char* policy : {"rank0", "average", "sync"})
+    check_same(kConvNet, {fmt::format("distributed.batch_norm={}", policy), "sampler.uneven=drop",
+                          "sampler.drop_last=true"});
+  const MpiEnvironment env;
+  if (env.size() != 3) check_same(kConvNet, {"train.virtual_ranks=4", "sampler.uneven=drop", "sampler.drop_last=true"});
+}
+
+TEST_CASE("sharded: checkpoints of either kind are gone on with by the other") {
+  const MpiEnvironment env;
+  if (env.size() == 1) return;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  const Folders folder(*comm);
+  const std::vector<std::string> adam{"optimizer.kind=adam", "train.epochs=3"};
+  const Run whole(config_of(kMlp, adam, folder / "whole", "off"), *comm);
+  const Run sharded(config_of(kMlp, adam, folder / "sharded", "on"), *comm);
+  for (const char* from : {"whole", "sharded"})
+    for (const char* rest : {"off", "on"}) {
+      CAPTURE(from);
+      CAPTURE(rest);
+      const std::string checkpoint = folder / fmt::format("{}/checkpoints/step-{:09}", from, 4);
+      const Run resumed(config_of(kMlp, adam, folder / fmt::format("{}_{}", from, rest), rest), *comm,
+                        {.from = checkpoint});
+      CHECK(same_bits(whole.weights, resumed.weights));
+    }
+}
+
+TEST_CASE("sharded: auto shares large updates only, where nothing hinders it") {
+  const MpiEnvironment env;
+  const auto comm = make_communicator("auto", env, 60, nullptr);
+  const Folders folder(*comm);
+  const auto is_sharded = [&](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all{"train.max_steps=1", "checkpoint.every=never"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return Run(config_of(kMlp, all, folder / "auto", "auto"), *comm).sharded;
+  };
+  const std::string large = "model.layers=[{linear: 30000}, relu, {linear: 3}]";  // 1.3 MiB
+  CHECK(!is_sharded({}));
+  CHECK(is_sharded({large}) == (env.size() > 1));
+  CHECK(!is_sharded({large, "train.clip_norm=1"}));
+  CHECK(!is_sharded({large, "distributed.sync=false", "train.replica_check=0"}));
+}
+
+TEST_CASE("sharded: on is refused with its reason") {
+  const MpiEnvironment env;
+  const auto refused = [&](const std::vector<std::string>& overrides, const std::string& reason,
+                           const std::string& kind = "auto") {
+    const std::string text = error_of(overrides, kind);
+    CAPTURE(text);
+    CHECK(text.find("distributed.sharded_update: on: ") != std::string::npos);
+    CHECK(text.find(env.size() > 1 ? reason : "one rank") != std::string::npos);
+  };
+  refused({"train.clip_norm=1"}, "train.clip_norm");
+  refused({"train.clip_value=1"}, "train.clip_value");
+  refused({"train.precision=fp16"}, "fp16");
+  refused({"train.on_nonfinite=skip"}, "train.on_nonfinite");
+  refused({"distributed.compress=bf16"}, "distributed.compress");
+  refused({"log.noise_scale=true"}, "log.noise_scale");
+  refused({"log.watch=[\"gradient:0.weight[0,0]\"]"}, "log.watch");
+  refused({"train.class_weights=[1, 2, 3]"}, "targets' weights");
+  refused({"optimizer.kind=lamb"}, "lamb");
+  refused({}, "communicator mpi", "mpi");
+}
