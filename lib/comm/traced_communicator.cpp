@@ -83,11 +83,8 @@ void TracedCommunicator::TracedShards::end() {
     traced_.end();
   }
   if (!communication_.on()) return;
-  communication_.add({.name = "sharded_sum",
-                      .begin = begun_,
-                      .end = trace_now(),
-                      .values = {bytes_},
-                      .kind = TraceKind::collective});
+  communication_.add(
+      {.name = "sharded_sum", .begin = begun_, .end = trace_now(), .values = {bytes_}, .kind = TraceKind::collective});
 }
 
 void TracedCommunicator::all_reduce(std::span<double> values, ReduceOp op) {

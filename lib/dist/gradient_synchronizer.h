@@ -41,8 +41,9 @@ class GradientSynchronizer final : public GradientListener {
   void begin_micro_step(int index, int count);  // index of count in the window
   void on_ready(ParameterId id) override;
   // Ends a window. After the last one of the step the gradient arena holds the sum over all (virtual) ranks, the same
-  // bits on all (with a sharded update this rank's share of it); after the others it is scratch. One that had no samples in its window takes part with zeros (the arena
-  // must be zero), one that had none in the last micro-step with what the others gave it.
+  // bits on all (with a sharded update this rank's share of it); after the others it is scratch. One that had no
+  // samples in its window takes part with zeros (the arena must be zero), one that had none in the last micro-step with
+  // what the others gave it.
   void finish();
   // A recording of a window's last micro-step and of finish() was started (backend/recorder.h): in place of both.
   void repeat_window();

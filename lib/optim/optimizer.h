@@ -92,9 +92,9 @@ class Optimizer {
 
  private:
   template <class Work>
-  void for_each_range(const Work& work) const;  // p and g are left to it
+  void for_each_range(const Work& work) const;                  // p and g are left to it
   void check_arena(size_t parameters, size_t gradients) const;  // throws Error
-  size_t checked(int group) const;  // throws Error: no such group
+  size_t checked(int group) const;                              // throws Error: no such group
 
   const OptimizerSettings settings_;
   std::vector<ParameterGroup> groups_;

@@ -139,8 +139,8 @@ void Trainer::build_on_parameters() {
     arithmetic_ += ", " + scaling;
   auto groups = make_parameter_groups(network_->store(), network_->norm_parameters(), settings);
   if (sharded_) groups = sharded_->own_part(std::move(groups));
-  optimizer_ = make_optimizer(settings, std::move(groups), network_->store().gradients().size(), backend_.optimizer_ops(),
-                              [this](size_t bytes) { return backend_.allocate(bytes); });
+  optimizer_ = make_optimizer(settings, std::move(groups), network_->store().gradients().size(),
+                              backend_.optimizer_ops(), [this](size_t bytes) { return backend_.allocate(bytes); });
   learning_rate_ = std::make_unique<LearningRate>(config_.schedule, *optimizer_, plan_.spec().epochs, total_steps_);
   slices_ = parameter_slices(network_->store());
   if (config_.train.clip_norm)

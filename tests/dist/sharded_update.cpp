@@ -1,5 +1,5 @@
-// Steps shared by ranks, which are threads that come late: every rank's parameters after every step are to the bit those
-// of a plain step from the tree's sum, and states can be gathered. What is touched too early is a race under
+// Steps shared by ranks, which are threads that come late: every rank's parameters after every step are to the bit
+// those of a plain step from the tree's sum, and states can be gathered. What is touched too early is a race under
 // ThreadSanitizer.
 #include "dist/sharded_update.h"
 
@@ -120,6 +120,7 @@ TEST_CASE("every place of a group is one rank's, in blocks") {
   for (const std::string& error : errors) CHECK(error == "");
   std::vector<int> wanted(kArena);
   for (const ParameterGroup& group : groups())
-    for (const ParameterRange& range : group.ranges) std::fill_n(wanted.begin() + static_cast<long>(range.offset), range.count, 1);
+    for (const ParameterRange& range : group.ranges)
+      std::fill_n(wanted.begin() + static_cast<long>(range.offset), range.count, 1);
   CHECK(owners == wanted);
 }

@@ -161,7 +161,8 @@ TEST_CASE("sharded: every optimizer leaves the same bits") {
   for (const char* kind : {"sgd", "adam", "adamw", "adadelta", "rmsprop", "adagrad"})
     check_same(kMlp, {fmt::format("optimizer.kind={}", kind), "optimizer.lr=0.01"});
   check_same(kMlp, {"optimizer.momentum=0.9", "optimizer.nesterov=true", "optimizer.weight_decay=0.01"});
-  check_same(kMlp, {"optimizer.kind=adam", "optimizer.amsgrad=true", "optimizer.groups=[{match: ['*.bias'], lr: 0.1}]"});
+  check_same(kMlp,
+             {"optimizer.kind=adam", "optimizer.amsgrad=true", "optimizer.groups=[{match: ['*.bias'], lr: 0.1}]"});
 }
 
 TEST_CASE("sharded: windows, samplers, averages, frozen parameters and 16 bits") {
@@ -179,8 +180,8 @@ TEST_CASE("sharded: windows, samplers, averages, frozen parameters and 16 bits")
 
 TEST_CASE("sharded: batch norm and virtual ranks") {
   for (const char* policy : {"rank0", "average", "sync"})
-    check_same(kConvNet, {fmt::format("distributed.batch_norm={}", policy), "sampler.uneven=drop",
-                          "sampler.drop_last=true"});
+    check_same(kConvNet,
+               {fmt::format("distributed.batch_norm={}", policy), "sampler.uneven=drop", "sampler.drop_last=true"});
   const MpiEnvironment env;
   if (env.size() != 3) check_same(kConvNet, {"train.virtual_ranks=4", "sampler.uneven=drop", "sampler.drop_last=true"});
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "backend/cpu/bf16_rate.h"
 #include "backend/cpu/cpu_plans.h"
 #include "backend/cpu/onednn_api.h"
 #include "backend/cpu/pointwise.h"
@@ -24,7 +25,8 @@ Bf16Products bf16_products(const CpuOptions& options) {
   if (detect_isa() != Isa::avx512) return Bf16Products::converted;  // LOCKSTEP_MAX_ISA counts here too
   switch (onednn::bf16_hardware()) {
     case onednn::Bf16Hardware::amx: return Bf16Products::amx;
-    case onednn::Bf16Hardware::avx512: return Bf16Products::avx512;
+    case onednn::Bf16Hardware::avx512:
+      return bf16_dot_product_gain() > 1 ? Bf16Products::avx512 : Bf16Products::converted;
     case onednn::Bf16Hardware::none: break;
   }
   return Bf16Products::converted;
@@ -40,7 +42,9 @@ Arithmetic CpuBackend::arithmetic(DType type) const {
     const Bf16Products products = bf16_products(options_);
     if (products == Bf16Products::amx) return {.text = "bf16 (AMX)", .missing = ""};
     if (products == Bf16Products::avx512) return {.text = "bf16 (AVX-512 bf16)", .missing = ""};
-    missing = "this CPU has neither AMX nor AVX-512 bf16";
+    missing = onednn::bf16_hardware() == onednn::Bf16Hardware::none
+                  ? "this CPU has neither AMX nor AVX-512 bf16"
+                  : "this CPU's AVX-512 bf16 is slower than fp32 and AMX is not to be had";
   }
   return {.text = fmt::format("{} (products in fp32)", lockstep::name(type)), .missing = missing};
 }

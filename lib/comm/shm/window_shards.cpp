@@ -21,8 +21,7 @@ void WindowShards::begin(std::span<const float> terms) {
 }
 
 void WindowShards::sum(size_t first, std::span<float> out) {
-  for (size_t r = 0; r < arrays_.size(); ++r)
-    arrays_[r] = terms_->floats(static_cast<int>(r), first_term_ + first);
+  for (size_t r = 0; r < arrays_.size(); ++r) arrays_[r] = terms_->floats(static_cast<int>(r), first_term_ + first);
   sum_into(out.data(), arrays_.data(), meeting_.size(), out.size());
 }
 
