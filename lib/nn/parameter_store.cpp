@@ -63,8 +63,8 @@ void ParameterStore::place(std::span<const ParameterId> finish_order) {
 void ParameterStore::lay_out(std::span<const ParameterId> finish_order, const Allocate& allocate,
                              const Allocate& values) {
   place(finish_order);
-  values_ = values ? values(value_bytes_) : memory_->allocate(value_bytes_);
   gradients_ = allocate(gradient_bytes_);
+  values_ = values ? values(value_bytes_) : memory_->allocate(value_bytes_);
   buffer_values_ = memory_->allocate(buffer_bytes_);
 }
 

@@ -53,8 +53,8 @@ class ParameterStore {
   size_t gradient_bytes() const { return gradient_bytes_; }  // ... of the gradient arena
   size_t buffer_bytes() const { return buffer_bytes_; }      // ... of the buffers
   // Places every parameter: `finish_order` lists all ids as backward finishes them; frozen ones come after all others.
-  // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin; `values` the
-  // parameter arena, without it memory() does.
+  // `allocate` makes the gradient arena (a communicator's window), which ends where the frozen ones begin; then
+  // `values` makes the parameter arena, without it memory() does.
   using Allocate = std::function<Buffer(size_t bytes)>;
   void lay_out(std::span<const ParameterId> finish_order, const Allocate& allocate, const Allocate& values = {});
   bool laid_out() const { return laid_out_; }

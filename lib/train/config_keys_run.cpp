@@ -167,7 +167,7 @@ const Schema& distributed_schema() {
              .also({"compression", "gradient_compression", "comm_hook", "communication_data_type"}),
          key("sharded_update", &S::sharded_update, one_of({"auto", "on", "off"}),
              "Each rank of a node sums and updates its share of the parameters and hands it to the others (as ZeRO's "
-             "stage 1), in place of whole sums and updates on every rank. Same bits. auto: from 1 MiB of gradients, "
+             "stage 1), in place of whole sums and updates on every rank. Same bits. auto: from 1.5 MiB of gradients, "
              "where nothing needs the whole sum (data_parallel.md); on: an error where something does.")
              .also({"shard_optimizer", "zero", "zero_stage", "zero_redundancy_optimizer"}),
          key("timeout", &S::timeout, above(0),

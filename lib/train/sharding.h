@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// Smaller arenas gain nothing: two meetings cost as much as a sum (bench allreduce, path "shm sharded").
-inline constexpr size_t kLeastShardedBytes = size_t{1} << 20;
+// Smaller arenas gain nothing: what is shared out is in a cache of its rank's own (bench/sharded_update).
+inline constexpr size_t kLeastShardedBytes = size_t{3} << 19;
 
 // What needs the whole sum of the gradients on every rank, or other ranks' memory where it can't be reached; empty:
 // nothing does. The same on all ranks. weight_known: the loss is divided by a number that is known before the step.

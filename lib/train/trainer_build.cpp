@@ -99,19 +99,28 @@ void Trainer::build_network() {
 // A sharded update needs memory that the other ranks reach. There may be too little of it: then it is done without, on
 // all ranks alike.
 void Trainer::lay_out() {
-  bool sharded = false;
+  ParameterStore& store = network_->store();
+  Shards* shards = nullptr;
   run_agreed(communicator_, [&] {
     network_->place();
     weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
     const std::string why_not = why_not_sharded(config_, backend_, communicator_, weight_per_sample_ != 0);
-    sharded = decide_sharding(config_, why_not, network_->store().gradient_bytes());
+    if (decide_sharding(config_, why_not, store.gradient_bytes())) shards = communicator_.shards();
   });
-  const ParameterStore::Allocate window = [&](size_t bytes) { return communicator_.allocate(bytes); };
-  network_->lay_out(window, sharded ? window : ParameterStore::Allocate());
-  const ParameterStore& store = network_->store();
-  if (!sharded || store.gradients().empty()) return;
-  const Shards& shards = *communicator_.shards();
-  if (shards.reach(store.gradients()) && shards.reach(store.trainable_values()))
+  const auto parameters = [&](size_t bytes) {
+    if (shards != nullptr && !shards->reach(store.gradients())) shards = nullptr;
+    if (shards == nullptr) return backend_.memory().allocate(bytes);
+    try {
+      return communicator_.allocate(bytes);
+    } catch (const PoliteError& error) {
+      if (config_.distributed.sharded_update == "on") throw;
+      log::info("{}; every rank updates all parameters (distributed.sharded_update: auto)", error.what());
+      shards = nullptr;
+      return backend_.memory().allocate(bytes);
+    }
+  };
+  network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); }, parameters);
+  if (shards != nullptr && shards->reach(store.trainable_values()))
     sharded_ = std::make_unique<ShardedUpdate>(communicator_, store.gradients().size());
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("sharded: auto shares large updates only, where nothing hinders it") {
     all.insert(all.end(), overrides.begin(), overrides.end());
     return Run(config_of(kMlp, all, folder / "auto", "auto"), *comm).sharded;
   };
-  const std::string large = "model.layers=[{linear: 30000}, relu, {linear: 3}]";  // 1.3 MiB
+  const std::string large = "model.layers=[{linear: 50000}, relu, {linear: 3}]";  // 2.1 MiB
   CHECK(!is_sharded({}));
   CHECK(is_sharded({large}) == (env.size() > 1));
   CHECK(!is_sharded({large, "train.clip_norm=1"}));

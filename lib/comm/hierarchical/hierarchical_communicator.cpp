@@ -49,7 +49,7 @@ Buffer HierarchicalCommunicator::allocate(size_t bytes) {
   try {
     run_agreed(world_, [&] { window = node_.allocate(bytes); });
   } catch (const PoliteError& error) {
-    if (rank() == 0) log::warning("{}; gradients are copied into and out of shared memory instead", error.what());
+    if (rank() == 0) log::warning("{}; each rank has this memory to itself instead, which costs time", error.what());
     return Buffer::host(bytes);
   }
   return window;

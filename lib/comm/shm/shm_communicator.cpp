@@ -49,7 +49,7 @@ Buffer ShmCommunicator::allocate(size_t bytes) {
     segment = std::make_shared<SharedSegment>(node_.get(), bytes);
   } catch (const PoliteError& error) {
     if (!options_.private_memory_if_full) throw;
-    if (rank_ == 0) log::warning("{}; gradients are copied into and out of shared memory instead", error.what());
+    if (rank_ == 0) log::warning("{}; each rank has this memory to itself instead, which costs time", error.what());
     return Buffer::host(bytes);
   }
   SharedWindow window{{}, bytes, windows_made_};

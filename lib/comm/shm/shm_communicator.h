@@ -17,7 +17,8 @@ namespace lockstep {
 
 struct ShmOptions {
   WaitPolicy wait;
-  // When /dev/shm has no room for an allocate(): private memory (all_reduce_sum then copies) and a warning, or Error.
+  // When /dev/shm has no room for an allocate(): private memory (all_reduce_sum then copies, shards don't reach it) and
+  // a warning, or Error.
   bool private_memory_if_full = false;
   SliceReduction* beyond = nullptr;  // see there; outlives the communicator
 };
