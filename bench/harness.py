@@ -98,7 +98,7 @@ class Ours:
         return last_json(run_all([(mpirun(ranks) if ranks > 1 else []) + command], limit)[0])
 
     def bf16_arithmetic(self):
-        """"bf16 (AMX)", "bf16 (AVX-512 bf16)", or None where the CPU has neither."""
+        """"bf16 (AMX)", "bf16 (AVX-512 bf16)", or None where neither is to be had, or fp32 is faster."""
         result = self.step("mlp", 1, 60, ["--set", "train.precision=bf16", "--warmup", 1, "--steps", 1])
         return result["arithmetic"] if result["native"] else None
 

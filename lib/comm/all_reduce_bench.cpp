@@ -71,15 +71,19 @@ Block time_block(MPI_Comm world, const Arrays& arrays, int calls, const std::fun
   return {block[0] / calls, block[1] / calls};
 }
 
-double ratio(double mpi, double own) { return mpi / std::max(own, mpi / 100); }
+// How many times MPI's cost is this one's; 100 where that is hardly any. Noise may make of little less than nothing.
+double ratio(double mpi, double own) {
+  mpi = std::max(mpi, 1e-3);
+  return mpi / std::max(own, mpi / 100);
+}
 
 }  // namespace
 
 struct AllReduceBench::Path {
   std::string name;
   std::shared_ptr<Communicator> communicator;  // none: MPI_Allreduce
-  bool window;                                 // the arrays live in the communicator's memory
-  bool sharded = false;                        // each rank sums and updates its share
+  bool window;                                 // gradients live in the communicator's memory
+  bool sharded = false;                        // so do parameters: each rank sums and updates its share
 
   void reduce(std::span<float> values, MPI_Comm world) const {
     if (communicator != nullptr) return communicator->all_reduce_sum(values);
@@ -126,10 +130,16 @@ std::vector<AllReduceCost> AllReduceBench::measure(size_t bytes, int blocks) {
   if (blocks == 0) blocks = bytes <= 5'000'000 ? 41 : 11;
   std::vector<Buffer> memory;
   std::vector<Arrays> arrays;
+  std::span<float> window;  // of gradients, for all paths that have one
   for (const Path& path : paths_) {
-    for (int i = 0; i < 2; ++i)
+    const auto parameters = [&] { return path.sharded ? path.communicator->allocate(bytes) : Buffer::host(bytes); };
+    if (!path.window || window.empty()) {
       memory.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));
-    arrays.push_back({memory[memory.size() - 2].as<float>(), memory.back().as<float>()});
+      if (path.window) window = memory.back().as<float>();
+    }
+    const std::span<float> gradients = path.window ? window : memory.back().as<float>();
+    memory.push_back(parameters());
+    arrays.push_back({gradients, memory.back().as<float>()});
   }
   const auto update = [&](size_t n, float* p, const float* g) { ops_.sgd({.lr = 1e-3}, n, p, g, nullptr); };
   std::vector<std::vector<double>> latency(paths_.size()), marginal(paths_.size());

@@ -28,8 +28,8 @@ class Communicator {
   virtual Activity& activity() { return activity_; }
   virtual const Activity& activity() const { return activity_; }
 
-  // Zeroed memory in which all_reduce_sum costs least (collective; same size on all ranks). Must not outlive this
-  // object.
+  // Zeroed memory in which all_reduce_sum costs least, and which shards() reach, if it can be had (collective; same
+  // size on all ranks). Must not outlive this object.
   virtual Buffer allocate(size_t bytes) = 0;
   // In place: values[i] = sum over ranks in float, in the order of comm/sum_tree.h.
   virtual void all_reduce_sum(std::span<float> values) = 0;
@@ -42,10 +42,10 @@ class Communicator {
   virtual void finish_sums();
   // Outlives its use here; null: nobody. Sums that are only queued (on a GPU) are not told of.
   virtual void watch_sums(SumWatch* watch) { sum_watch_ = watch; }
+  // The calls of sums only queue work on a GPU, nothing of them waits on the host: they can be recorded.
+  virtual bool sums_are_queued() const { return false; }
   // Sums of which each rank needs its shard only, where ranks reach each other's memory; null: they don't.
   virtual Shards* shards() { return nullptr; }
-  // These sums only queue work on a GPU, nothing of them waits on the host: they can be recorded.
-  virtual bool sums_are_queued() const { return false; }
   // The run has failed: sums that are under way and would wait for other ranks end, with whatever is in them.
   virtual void give_up() noexcept {}
   // Sums whose addends are rounded to `wire` before they leave their rank, added in float in the same order, and

@@ -24,7 +24,8 @@ class Shards {
   // `rank`'s part of an array that begins at a cache line: whole lines, so that no two ranks write one.
   virtual Shard of(size_t count, int rank) const = 0;
   // Collective: returns when every rank has come, and what it wrote is visible. Until end() all copies of `terms` are
-  // for sum(), and of the arrays that are stored to a rank touches its own shard only.
+  // for sum(), of the arrays that are stored to a rank touches its own shard only, and no other collective may come
+  // (allocate() and the end of a Buffer of it among them).
   virtual void begin(std::span<const float> terms) = 0;
   // out[i] = sum over ranks of their terms[first + i], in the order of Communicator::all_reduce_sum, the same bits.
   virtual void sum(size_t first, std::span<float> out) = 0;

@@ -15,8 +15,8 @@ GradientSynchronizer::GradientSynchronizer(ParameterStore& store, Communicator& 
       buckets_(plan_buckets(store, settings.caps)),
       bucket_of_(store.parameters().size()),
       missing_(buckets_.size()),
-      sharded_(settings.sharded),
-      sync_(settings.sync && communicator.size() > 1 && sharded_ == nullptr),
+      prepares_(!settings.sums),
+      sync_(settings.sync && settings.sums && communicator.size() > 1),
       overlap_(settings.overlap && sync_ && buckets_.size() > 1),
       wire_(settings.wire),
       factor_(settings.average_ranks
@@ -65,13 +65,12 @@ void GradientSynchronizer::finish() {
     ++window_;
     return;
   }
-  if (!sync_ && !partial_sums_ && sharded_ == nullptr) return;
+  if (!sync_ && !partial_sums_ && !prepares_) return;
   while (launched_ < buckets_.size()) launch();
   if (overlap_) communicator_.finish_sums();
   if (partial_sums_) partial_sums_->restart();
   window_ = 0;
   communicator_.activity().bucket(-1);
-  if (sharded_ != nullptr) sharded_->begin(store_.gradients());
 }
 
 void GradientSynchronizer::repeat_window() {

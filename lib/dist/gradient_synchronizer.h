@@ -14,7 +14,6 @@
 #include "dist/bucket_observer.h"
 #include "dist/bucket_plan.h"
 #include "dist/partial_sums.h"
-#include "dist/sharded_update.h"
 #include "nn/graph.h"
 
 namespace lockstep {
@@ -26,7 +25,7 @@ struct SyncSettings {
   bool average_ranks = false;  // every gradient times float(1 / virtual ranks) before the sum, as PyTorch's DDP
   int64_t windows = 1;         // virtual ranks of each rank, a power of two
   WireFormat wire = WireFormat::fp32;  // how gradients travel; see Communicator::all_reduce_sum_in
-  ShardedUpdate* sharded = nullptr;    // not null: no sums; the last window's end is its begin()
+  bool sums = true;                    // false: gradients are made ready for them, ShardedUpdate does the rest
 };
 
 class GradientSynchronizer final : public GradientListener {
@@ -41,7 +40,7 @@ class GradientSynchronizer final : public GradientListener {
   void begin_micro_step(int index, int count);  // index of count in the window
   void on_ready(ParameterId id) override;
   // Ends a window. After the last one of the step the gradient arena holds the sum over all (virtual) ranks, the same
-  // bits on all (with a sharded update this rank's share of it); after the others it is scratch. One that had no
+  // bits on all (without settings.sums what this rank adds to it); after the others it is scratch. One that had no
   // samples in its window takes part with zeros (the arena must be zero), one that had none in the last micro-step with
   // what the others gave it.
   void finish();
@@ -62,8 +61,8 @@ class GradientSynchronizer final : public GradientListener {
   std::vector<Bucket> buckets_;
   std::vector<size_t> bucket_of_;  // by ParameterId
   std::vector<size_t> missing_;    // by bucket: gradients that are not final yet
-  ShardedUpdate* sharded_;
-  bool sync_, overlap_;  // sync_: with sums
+  bool prepares_;                  // without sums
+  bool sync_, overlap_;
   WireFormat wire_;
   std::vector<BucketObserver*> observers_;
   float factor_;  // of a virtual rank's gradients in the sum

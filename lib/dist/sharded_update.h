@@ -1,7 +1,7 @@
 // The optimizer step of ranks that reach each other's memory (comm/shards.h): each updates its shard of the parameters
 // from the sum of all ranks' gradients and stores the result into all copies. The sum is made block by block as it is
-// used and never written back; the bits are those of an all-reduce with the whole update on every rank. Rajbhandari et
-// al. 2020 (ZeRO, stage 1): optimizer state, too, is kept up by one rank a shard.
+// used and never written back; the bits are those of an all-reduce with the whole update on every rank. Xu et al. 2020
+// (Automatic Cross-Replica Sharding of Weight Update). Optimizer state, too, is current on one rank a shard only.
 #pragma once
 
 #include <span>
@@ -15,19 +15,21 @@ namespace lockstep {
 
 class ShardedUpdate {
  public:
-  // arena: floats of gradients, and of the parameters and states that belong to them. All outlive this object.
+  // communicator: has shards(), which reach gradients and parameters; outlives this object. arena: floats of gradients,
+  // and of the parameters and states that belong to them.
   ShardedUpdate(Communicator& communicator, size_t arena);
 
-  // What is left of groups for an optimizer on this rank: its shard, in blocks that a first-level cache holds.
+  // What is left of groups for an optimizer on this rank: its shard, in blocks that stay in a core's cache from the sum
+  // to the update.
   std::vector<ParameterGroup> own_part(std::vector<ParameterGroup> groups) const;
 
-  // Collective. Gradients are final and the arena's parameters not read any more: the other ranks may use the former
-  // and change the latter.
+  // Collective, with no other between it and end(), as for Shards. Until then nobody may write gradients or read
+  // parameters but step().
   void begin(std::span<const float> gradients) { shards_.begin(gradients); }
   void step(Optimizer& optimizer, std::span<float> parameters);  // made with own_part
   void end() { shards_.end(); }                                  // collective: parameters are new on all ranks
 
-  // Collective: every rank gets the shards of an array like the arena, anywhere, from those that own them.
+  // Collective: rank 0 gets the shards of an array like the arena, anywhere, from those that own them.
   void gather(std::span<float> values);
 
  private:

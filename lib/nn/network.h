@@ -13,15 +13,15 @@ namespace lockstep {
 class Network {
  public:
   // Binds the training graph for `batch`, which decides how parameters are stored. Throws Error for a model that does
-  // not fit the samples, and for one with nothing to train. Nothing else may be called before lay_out. across_ranks:
-  // BindContext's, outlives the network. precision: of training and evaluation (f32, bf16, f16).
+  // not fit the samples, and for one with nothing to train. Nothing but place() may be called before lay_out.
+  // across_ranks: BindContext's, outlives the network. precision: of training and evaluation (f32, bf16, f16).
   Network(ModelSpec spec, Shape sample, Backend& backend, int64_t batch, const Freeze& freeze = {},
           StatisticsReducer* across_ranks = nullptr, DType precision = DType::f32);
   // As ParameterStore::lay_out; where a communicator allocates this is a collective call.
   void lay_out(const ParameterStore::Allocate& gradients, const ParameterStore::Allocate& values = {});
 
-  // In place of lay_out, for those who only ask: places the parameters and takes no memory for them. Then only the
-  // store's sizes, output_shape and arena_bytes mean something.
+  // The first half of lay_out: places the parameters and takes no memory for them. Before the second half only the
+  // store's names and sizes, output_shape and arena_bytes mean something.
   void place() { store_.place(first_->finish_order()); }
   // What graph(phase, batch) would need of the activation arena. Binds a graph for the answer; allocates no arena.
   size_t arena_bytes(Phase phase, int64_t batch);

@@ -20,7 +20,8 @@ namespace lockstep {
 
 // A state arena, for checkpoints: sliced as the parameter arena. Named as in PyTorch: momentum_buffer (sgd, rmsprop),
 // exp_avg, exp_avg_sq, max_exp_avg_sq (adam, adamw), square_avg, acc_delta (adadelta), grad_avg (rmsprop), sum
-// (adagrad); lars as sgd, lamb as adam.
+// (adagrad); lars as sgd, lamb as adam. Current where the optimizer's groups are: of a sharded update, this rank's
+// part.
 struct StateArray {
   std::string_view name;
   std::span<float> values;

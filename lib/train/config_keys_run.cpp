@@ -166,9 +166,10 @@ const Schema& distributed_schema() {
              "bits on all ranks. fp16 has more digits, but overflows at 65520 (train.on_nonfinite sees it).")
              .also({"compression", "gradient_compression", "comm_hook", "communication_data_type"}),
          key("sharded_update", &S::sharded_update, one_of({"auto", "on", "off"}),
-             "Each rank of a node sums and updates its share of the parameters and hands it to the others (as ZeRO's "
-             "stage 1), in place of whole sums and updates on every rank. Same bits. auto: from 1.5 MiB of gradients, "
-             "where nothing needs the whole sum (data_parallel.md); on: an error where something does.")
+             "Each rank of a node sums and updates its share of the parameters and hands it to the others, in place of "
+             "whole sums, buckets and updates on every rank: the same bits in less time, not less memory. auto: from "
+             "1.5 MiB of gradients, where nothing needs the whole sum (data_parallel.md); on: an error where something "
+             "does.")
              .also({"shard_optimizer", "zero", "zero_stage", "zero_redundancy_optimizer"}),
          key("timeout", &S::timeout, above(0),
              "Seconds that a collective may wait before the run ends, naming rank, step, collective and bucket."),

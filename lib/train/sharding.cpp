@@ -11,7 +11,6 @@ std::string why_not_sharded(const Config& config, const Backend& backend, Commun
                             bool weight_known) {
   const auto watches_gradients = [](const std::string& probe) { return probe.starts_with("gradient:"); };
   if (!config.distributed.sync) return "distributed.sync: false keeps the ranks apart";
-  if (communicator.size() == 1) return "there is one rank";
   if (!backend.memory().host()) return "parameters lie on GPUs";
   if (communicator.shards() == nullptr)
     return fmt::format("ranks do not reach each other's memory (communicator {})", communicator.name());
@@ -29,9 +28,9 @@ std::string why_not_sharded(const Config& config, const Backend& backend, Commun
   return "";
 }
 
-bool decide_sharding(const Config& config, const std::string& why_not, size_t gradient_bytes) {
+bool decide_sharding(const Config& config, const std::string& why_not, int ranks, size_t gradient_bytes) {
   const std::string& wanted = config.distributed.sharded_update;
-  if (wanted == "off") return false;
+  if (wanted == "off" || ranks == 1) return false;
   if (wanted == "on" && !why_not.empty())
     throw_error("distributed.sharded_update: on: {}; sharded_update: auto goes on without", why_not);
   return why_not.empty() && (wanted == "on" || gradient_bytes >= kLeastShardedBytes);

@@ -41,10 +41,15 @@ Trainer::Trainer(const Config& config, Backend& backend, Communicator& communica
   run_agreed(communicator_, [&] { build(); });
   run_agreed(communicator_, [&] { count_steps(); });
   const std::optional<Checkpoint> checkpoint = take_up(resume);
-  run_agreed(communicator_, [&] { build_network(); });
+  run_agreed(communicator_, [&] {
+    build_network();
+    network_->place();
+  });
   if (check_memory) run_agreed(communicator_, [&] { check_memory(data_facts(*train_data_, val_data_.get())); });
+  const std::string arithmetic = backend_.arithmetic(activation_type(config_.train)).text;
+  check_replicas_alike(network_->store(), fmt::format("{}, {}, {}", build_info(), backend_.libraries(), arithmetic),
+                       resolved_, communicator_);
   lay_out();
-  check_replicas_alike(network_->store(), build_info() + ", " + backend_.libraries(), resolved_, communicator_);
   run_agreed(communicator_, [&] { build_on_parameters(); });
   const std::vector<KeepFacts> keep = gather_keep_facts(*train_data_, backend_, communicator_);
   run_agreed(communicator_, [&] {
@@ -97,31 +102,36 @@ void Trainer::build_network() {
 }
 
 // A sharded update needs memory that the other ranks reach. There may be too little of it: then it is done without, on
-// all ranks alike.
+// all ranks alike. Their configs are compared already.
 void Trainer::lay_out() {
+  const std::string& wanted = config_.distributed.sharded_update;
   ParameterStore& store = network_->store();
   Shards* shards = nullptr;
   run_agreed(communicator_, [&] {
-    network_->place();
     weight_per_sample_ = known_weight_per_sample(loss_spec_, *train_data_);
     const std::string why_not = why_not_sharded(config_, backend_, communicator_, weight_per_sample_ != 0);
-    if (decide_sharding(config_, why_not, store.gradient_bytes())) shards = communicator_.shards();
+    if (decide_sharding(config_, why_not, communicator_.size(), store.gradient_bytes()))
+      shards = communicator_.shards();
   });
   const auto parameters = [&](size_t bytes) {
-    if (shards != nullptr && !shards->reach(store.gradients())) shards = nullptr;
-    if (shards == nullptr) return backend_.memory().allocate(bytes);
+    if (shards == nullptr || !shards->reach(store.gradients())) return backend_.memory().allocate(bytes);
     try {
       return communicator_.allocate(bytes);
     } catch (const PoliteError& error) {
-      if (config_.distributed.sharded_update == "on") throw;
-      log::info("{}; every rank updates all parameters (distributed.sharded_update: auto)", error.what());
-      shards = nullptr;
+      if (wanted == "on") throw;
+      if (communicator_.rank() == 0) log::warning("{}", error.what());
       return backend_.memory().allocate(bytes);
     }
   };
   network_->lay_out([&](size_t bytes) { return communicator_.allocate(bytes); }, parameters);
-  if (shards != nullptr && shards->reach(store.trainable_values()))
+  if (shards == nullptr) return;
+  if (shards->reach(store.gradients()) && shards->reach(store.trainable_values())) {
     sharded_ = std::make_unique<ShardedUpdate>(communicator_, store.gradients().size());
+    return;
+  }
+  const std::string reason = "gradients and parameters do not all lie in shared memory";
+  if (wanted == "on") throw PoliteError("distributed.sharded_update: on: " + reason);
+  if (communicator_.rank() == 0) log::warning("{}: every rank updates all parameters", reason);
 }
 
 // Rank 0 reads; the others get its weights with the broadcast at the start of the run.
@@ -137,7 +147,7 @@ void Trainer::build_on_parameters() {
   check_output_fits(network_->output_shape(), *train_data_, config_.train.loss);
   if (val_data_) check_output_fits(network_->output_shape(), *val_data_, config_.train.loss);
   SyncSettings sync = sync_settings(config_.distributed, ranks_);
-  sync.sharded = sharded_.get();
+  sync.sums = sharded_ == nullptr;
   if (batch_statistics_)
     sync.overlap = false;  // its sums come in the midst of backward, where buckets must not be open
   synchronizer_ =

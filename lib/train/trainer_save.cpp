@@ -1,7 +1,7 @@
 // What of a training run is saved, and when; trainer_resume.cpp takes it back. State that all ranks hold alike is
 // written from rank 0's copy; what a (virtual) rank has for itself (its share of the epoch's loss, running statistics,
-// a generator) is gathered there first, a few KB, so that a checkpoint has one writer and is the same file by file on
-// any number of ranks that make the same virtual ones.
+// a generator: a few KB; of a sharded update the optimizer's state) is gathered there first, so that a checkpoint has
+// one writer and is the same file by file on any number of ranks that make the same virtual ones.
 #include <algorithm>
 
 #include "comm/gather.h"
@@ -123,8 +123,9 @@ void Trainer::add_statistics_of_pieces(Snapshot& snapshot) {
 Snapshot Trainer::snapshot() {
   Snapshot snapshot{.step = step_, .state = replicated_state(), .config = resolved_, .tensors = {}};
   add_state_of_pieces(snapshot.state);
-  for (const StateArray& array : optimizer_->state())
-    if (sharded_) sharded_->gather(array.values);
+  if (sharded_) {
+    for (const StateArray& array : optimizer_->state()) sharded_->gather(array.values);
+  }
   const std::vector<float> buffers = statistics_->agreed();
   add_statistics_of_pieces(snapshot);
   if (writer_)

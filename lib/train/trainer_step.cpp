@@ -162,6 +162,8 @@ void Trainer::update() {
 void Trainer::update_parameters() {
   ParameterStore& store = network_->store();
   if (!sharded_) return optimizer_->step(store.trainable_values(), store.gradients());
+  sharded_->begin(store.gradients());
+  clock_.lap(StepPhase::communication);
   sharded_->step(*optimizer_, store.trainable_values());
   clock_.lap(StepPhase::optimizer);
   sharded_->end();

@@ -53,4 +53,11 @@ TEST_CASE("tune times each setting and writes a config that trains") {
   CHECK(run_process({LOCKSTEP_BINARY, "train", folder / "tuned.yaml", "--set", "run.dir=" + (folder / "try").string()},
                     60)
             .exit_code == 0);
+  CHECK(tuned.count("       1       1024 ") == 1);  // threads, MiB of a bucket
+  const Outcome shared = on_ranks(
+      folder, 2, {"tune", "--steps", "5", "--out", folder / "tuned.yaml", "--set", "distributed.sharded_update=on"});
+  CAPTURE(shared.output);
+  CHECK(shared.exit_code == 0);
+  CHECK(shared.count("       1         25 ") == 1);
+  CHECK(shared.count("       1       1024 ") == 0);  // there are no buckets
 }

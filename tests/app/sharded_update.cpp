@@ -95,9 +95,11 @@ TEST_CASE("sharded: what shared memory does not hold is done without, to the sam
     CHECK(small.says("shared memory: "));
     CHECK(told(folder / "run").digest == told(folder / "whole").digest);
   }
-  const Outcome wanted =
-      in_small_memory(folder, "10m", {"--set", "distributed.backend=shm", "--set", "distributed.sharded_update=on"});
-  CAPTURE(wanted.output);
-  CHECK(wanted.exit_code == 2);
-  CHECK(wanted.says("bytes needed, /dev/shm has"));
+  for (const char* backend : {"auto", "shm"}) {
+    const std::string key = std::string("distributed.backend=") + backend;
+    const Outcome wanted = in_small_memory(folder, "10m", {"--set", key, "--set", "distributed.sharded_update=on"});
+    CAPTURE(wanted.output);
+    CHECK(wanted.exit_code == 2);
+    CHECK(wanted.says("bytes needed, /dev/shm has"));
+  }
 }

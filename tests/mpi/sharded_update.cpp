@@ -227,8 +227,9 @@ TEST_CASE("sharded: on is refused with its reason") {
                            const std::string& kind = "auto") {
     const std::string text = error_of(overrides, kind);
     CAPTURE(text);
-    CHECK(text.find("distributed.sharded_update: on: ") != std::string::npos);
-    CHECK(text.find(env.size() > 1 ? reason : "one rank") != std::string::npos);
+    if (env.size() == 1) CHECK(text == "");  // nobody to share with
+    if (env.size() > 1) CHECK(text.find("distributed.sharded_update: on: ") != std::string::npos);
+    if (env.size() > 1) CHECK(text.find(reason) != std::string::npos);
   };
   refused({"train.clip_norm=1"}, "train.clip_norm");
   refused({"train.clip_value=1"}, "train.clip_value");

@@ -69,7 +69,8 @@ TEST_CASE("lr-find refuses a loss that never falls and a range that is none") {
 
 TEST_CASE("lr-find trains with the run's model and data and nothing else of it") {
   const Config test = lr_find_config(
-      parse("schedule: {kind: cosine, warmup: 3}\ncheckpoint: {every: 1}\ntrain: {epochs: 1, on_nonfinite: stop}\n"),
+      parse("schedule: {kind: cosine, warmup: 3}\ncheckpoint: {every: 1}\ntrain: {epochs: 1, on_nonfinite: stop}\n"
+            "distributed: {sharded_update: on}\n"),
       {.from = 1e-5, .to = 1, .steps = 50}, "runs/lr");
   CHECK(test.schedule.kind == "exponential");
   CHECK(std::pow(test.schedule.gamma, 49) * 1e-5 == doctest::Approx(1));
@@ -77,6 +78,7 @@ TEST_CASE("lr-find trains with the run's model and data and nothing else of it")
   CHECK(test.eval.every.kind == Period::Kind::never);
   CHECK(test.checkpoint.every.kind == Period::Kind::never);
   CHECK(test.run.dir == "runs/lr");
+  CHECK(test.distributed.sharded_update == "auto");  // on would refuse the skipping of steps
 }
 
 TEST_CASE("tune tries each number of threads with each size of buckets once and the config's own first") {

@@ -15,16 +15,11 @@ namespace {
 
 constexpr int chains = 12, turns = 1000;  // independent chains hide the latency of an instruction
 
-// Seconds of the fastest of some runs: whatever else the core does only makes a run longer.
 template <class Work>
-double fastest(const Work& work) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int run = 0; run < 8; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
+double seconds_of(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // The compiler may keep the sums in registers, but must make each of them anew.
@@ -54,11 +49,21 @@ template <class Sum>
   }
 }
 
+// Both in turns, the fastest run of each: whatever else the core does only makes a run longer. A dot product is two
+// multiply-adds for every one of fp32.
+double measured_gain() {
+  double plain = std::numeric_limits<double>::infinity(), dot = plain;
+  for (int run = 0; run < 8; ++run) {
+    plain = std::min(plain, seconds_of(multiply_add));
+    dot = std::min(dot, seconds_of(dot_product));
+  }
+  return 2 * plain / dot;
+}
+
 }  // namespace
 
-// A dot product is two multiply-adds for every one of fp32.
 double bf16_dot_product_gain() {
-  static const double gain = 2 * fastest(multiply_add) / fastest(dot_product);
+  static const double gain = measured_gain();
   return gain;
 }
 #else

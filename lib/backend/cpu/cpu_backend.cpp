@@ -42,9 +42,10 @@ Arithmetic CpuBackend::arithmetic(DType type) const {
     const Bf16Products products = bf16_products(options_);
     if (products == Bf16Products::amx) return {.text = "bf16 (AMX)", .missing = ""};
     if (products == Bf16Products::avx512) return {.text = "bf16 (AVX-512 bf16)", .missing = ""};
-    missing = onednn::bf16_hardware() == onednn::Bf16Hardware::none
-                  ? "this CPU has neither AMX nor AVX-512 bf16"
-                  : "this CPU's AVX-512 bf16 is slower than fp32 and AMX is not to be had";
+    missing = onednn::bf16_hardware() == onednn::Bf16Hardware::none ? "this CPU has neither AMX nor AVX-512 bf16"
+              : detect_isa() != Isa::avx512
+                  ? "LOCKSTEP_MAX_ISA leaves AMX and AVX-512 bf16 out"
+                  : "this CPU's AVX-512 bf16 is slower than its fp32, and AMX is not to be had";
   }
   return {.text = fmt::format("{} (products in fp32)", lockstep::name(type)), .missing = missing};
 }

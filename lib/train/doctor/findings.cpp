@@ -78,8 +78,9 @@ void limits(const RunFacts& facts, Findings& out) {
       else if (*rank.shared_memory_free < little_shared_memory)
         out.push_back(
             {Level::warns,
-             fmt::format("{}: /dev/shm has {} MiB free; gradients of a larger net go through private memory, slower",
-                         on(rank), *rank.shared_memory_free / MiB),
+             fmt::format(
+                 "{}: /dev/shm has {} MiB free; what ranks share of a larger net goes through private memory, slower",
+                 on(rank), *rank.shared_memory_free / MiB),
              "containers: --shm-size=1g, or --ipc=host"});
     }
     if (rank.open_files && *rank.open_files < few_open_files)

@@ -34,6 +34,7 @@ Config lr_find_config(Config config, const LrRange& range, const std::string& di
   config.train.epochs = range.steps;  // an epoch has a step at least
   config.train.early_stopping.reset();
   config.train.on_nonfinite = "skip";
+  config.distributed.sharded_update = "auto";  // which skipping excludes
   config.eval.every = {Period::Kind::never, 0};
   config.checkpoint.every = {Period::Kind::never, 0};
   config.log.every = 1;

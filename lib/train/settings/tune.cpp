@@ -16,7 +16,12 @@ namespace {
 constexpr double kClearly = 0.98;
 constexpr int64_t kWarmUp = 3;
 
-double seconds_per_step(const Config& config, const MpiEnvironment& environment, int64_t steps) {
+struct Measured {
+  double seconds;  // a step
+  bool buckets;    // there are any
+};
+
+Measured measure(const Config& config, const MpiEnvironment& environment, int64_t steps) {
   const Resources resources = claim_resources(config, environment);
   RunLog log(config.run.dir, false);
   Trainer trainer(config, *resources.backend, *resources.communicator, log);
@@ -34,7 +39,7 @@ double seconds_per_step(const Config& config, const MpiEnvironment& environment,
   std::ranges::nth_element(seconds, seconds.begin() + static_cast<int64_t>(seconds.size() / 2));
   double median = seconds[seconds.size() / 2];
   resources.communicator->all_reduce({&median, 1}, ReduceOp::max);
-  return median;
+  return {median, !trainer.sharded()};
 }
 
 }  // namespace
@@ -64,12 +69,15 @@ void measure_trials(const Config& config, const MpiEnvironment& environment, int
   trial.checkpoint.every = {Period::Kind::never, 0};
   trial.log.trace.clear();
   trial.train.max_steps.reset();
+  const double own_mb = trials.front().bucket_mb;
   for (int round = 0; round < 2; ++round) {
-    for (TuneTrial& each : trials) {
+    for (size_t i = 0; i < trials.size(); ++i) {  // of which some may go
+      TuneTrial& each = trials[i];
       trial.device.threads = each.threads;
       trial.distributed.bucket_mb = each.bucket_mb;
-      const double seconds = seconds_per_step(trial, environment, steps);
-      each.seconds = round == 0 ? seconds : std::min(each.seconds, seconds);
+      const Measured found = measure(trial, environment, steps);
+      each.seconds = round == 0 ? found.seconds : std::min(each.seconds, found.seconds);
+      if (!found.buckets) std::erase_if(trials, [&](const TuneTrial& t) { return t.bucket_mb != own_mb; });
     }
   }
 }
