@@ -96,9 +96,10 @@ void check_estimate(const std::string& text, const std::vector<std::string>& ove
     MESSAGE("SKIPPED: a sanitizer owns malloc in this build");
     return;
   }
-  // Between two ranks the gradients lie in shared memory.
+  // Between two ranks the gradients lie in shared memory, and the parameters where ranks share the update.
   const uint64_t of_rank = communicator->rank() == 0 ? estimate.total() : estimate.of_other_rank();
-  const uint64_t expected = of_rank - (communicator->size() > 1 ? store.gradients().size_bytes() : 0);
+  const uint64_t shared = communicator->size() > 1 ? store.gradients().size_bytes() : 0;
+  const uint64_t expected = of_rank - shared - (trainer.sharded() ? store.values().size_bytes() : 0);
   MESSAGE("estimated ", expected, ", held ", grown);
   CHECK(static_cast<double>(grown) == doctest::Approx(static_cast<double>(expected)).epsilon(0.03));
 }
