@@ -4,7 +4,6 @@
 // average, optimizer state, losses, rates and validations, to the bit. Every step of a run of two epochs is tried.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -15,11 +14,11 @@
 #include <vector>
 
 #include "comm/factory.h"
-#include "support/memory_folder.h"
+#include "support/shared_folder.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
-using lockstep::test::memory_folder;
+using lockstep::test::SharedFolder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -47,24 +46,6 @@ constexpr const char* kTraining =
     "optimizer: {kind: sgd, lr: 0.1}\n"
     "log: {every: 1}\n"
     "checkpoint: {every: 1, keep: 1000, background: false}\n";
-
-// A folder that all ranks know, empty on each construction.
-class SharedFolder {
- public:
-  explicit SharedFolder(Communicator& comm) : comm_(comm) {
-    path_ = broadcast_text((memory_folder() / fmt::format("lockstep_resume_{}", getpid())).string(), comm);
-    clear();
-  }
-  ~SharedFolder() { clear(); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  void clear() {
-    if (comm_.rank() == 0) fs::remove_all(path_);
-  }
-  Communicator& comm_;
-  std::string path_;
-};
 
 // What a run leaves in memory and in its log (of steps and validations, without times).
 struct Run {
@@ -123,7 +104,7 @@ std::string checkpoint(const std::string& dir, int64_t step) {
 void check_resumes(const char* model, const std::vector<std::string>& overrides) {
   const MpiEnvironment env;
   const auto comm = make_communicator("auto", env, 60, nullptr);
-  const SharedFolder folder(*comm);
+  const SharedFolder folder(env);
   CAPTURE(fmt::format("{}", fmt::join(overrides, " ")));
   const Run whole(model, overrides, folder / "whole", *comm);
   REQUIRE(whole.steps > 4);

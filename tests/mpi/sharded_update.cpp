@@ -4,23 +4,15 @@
 // everything: weights, losses, validations, and every byte of the checkpoints; and goes on from either's checkpoints.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "comm/factory.h"
-#include "comm/gather.h"
-#include "support/memory_folder.h"
+#include "support/run_folder.h"
+#include "support/shared_folder.h"
 #include "train/sharding.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
-using lockstep::test::memory_folder;
-namespace fs = std::filesystem;
+using namespace lockstep::test;
 
 namespace {
 
@@ -54,49 +46,6 @@ Config config_of(const std::string& text, std::vector<std::string> overrides, co
   return parse_config(text + kTraining, "sharded.yaml", overrides);
 }
 
-// The files below a folder by name, without what names the folder or a time.
-std::map<std::string, std::string> files_below(const std::string& dir) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
-    const std::string name = fs::relative(entry.path(), dir).string();
-    if (!entry.is_regular_file() || name.ends_with("config.yaml") || name.ends_with("manifest.json")) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[name] = {std::istreambuf_iterator<char>(file), {}};
-  }
-  return files;
-}
-
-std::vector<std::string> told(const std::string& path) {
-  std::vector<std::string> events;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json event = nlohmann::json::parse(line);
-    if (event["event"] != "step" && event["event"] != "eval") continue;
-    for (const char* time : {"seconds", "samples_per_second", "time"}) event.erase(time);
-    events.push_back(event.dump());
-  }
-  return events;
-}
-
-class Folders {
- public:
-  explicit Folders(Communicator& comm) : comm_(comm) {
-    path_ = broadcast_text((memory_folder() / fmt::format("lockstep_sharded_{}", getpid())).string(), comm);
-    clear();
-  }
-  ~Folders() { clear(); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  void clear() {
-    comm_.barrier();
-    if (comm_.rank() == 0) fs::remove_all(path_);
-    comm_.barrier();
-  }
-  Communicator& comm_;
-  std::string path_;
-};
-
 struct Run {
   std::vector<float> weights;
   bool sharded = false;
@@ -125,15 +74,15 @@ void check_same(const char* model, const std::vector<std::string>& overrides) {
   const auto comm = make_communicator("auto", env, 60, nullptr);
   REQUIRE(comm->name() == "shm");
   CAPTURE(fmt::format("{}", fmt::join(overrides, " ")));
-  const Folders folder(*comm);
+  const SharedFolder folder(env);
   const Run plain(config_of(model, overrides, folder / "plain", "off"), *comm);
   const Run sharded(config_of(model, overrides, folder / "sharded", "on"), *comm);
   CHECK(!plain.sharded);
   CHECK(sharded.sharded);
   CHECK(same_bits(plain.weights, sharded.weights));
   if (comm->rank() != 0) return;
-  CHECK(told(folder / "plain/metrics.jsonl") == told(folder / "sharded/metrics.jsonl"));
-  const auto wanted = files_below(folder / "plain/checkpoints"), found = files_below(folder / "sharded/checkpoints");
+  CHECK(told(folder / "plain").events == told(folder / "sharded").events);
+  const auto wanted = checkpoint_bytes(folder / "plain"), found = checkpoint_bytes(folder / "sharded");
   CHECK(wanted.size() > 4);
   CHECK(wanted.size() == found.size());
   for (const auto& [name, bytes] : wanted) {
@@ -146,7 +95,7 @@ void check_same(const char* model, const std::vector<std::string>& overrides) {
 std::string error_of(const std::vector<std::string>& overrides, const std::string& kind) {
   const MpiEnvironment env;
   const auto comm = make_communicator(kind, env, 60, nullptr);
-  const Folders folder(*comm);
+  const SharedFolder folder(env);
   try {
     const Run run(config_of(kMlp, overrides, folder / "refused", "on"), *comm);
   } catch (const Error& error) {
@@ -190,7 +139,7 @@ TEST_CASE("sharded: checkpoints of either kind are gone on with by the other") {
   const MpiEnvironment env;
   if (env.size() == 1) return;
   const auto comm = make_communicator("auto", env, 60, nullptr);
-  const Folders folder(*comm);
+  const SharedFolder folder(env);
   const std::vector<std::string> adam{"optimizer.kind=adam", "train.epochs=3"};
   const Run whole(config_of(kMlp, adam, folder / "whole", "off"), *comm);
   const Run sharded(config_of(kMlp, adam, folder / "sharded", "on"), *comm);
@@ -208,7 +157,7 @@ TEST_CASE("sharded: checkpoints of either kind are gone on with by the other") {
 TEST_CASE("sharded: auto shares large updates only, where nothing hinders it") {
   const MpiEnvironment env;
   const auto comm = make_communicator("auto", env, 60, nullptr);
-  const Folders folder(*comm);
+  const SharedFolder folder(env);
   const auto is_sharded = [&](const std::vector<std::string>& overrides) {
     std::vector<std::string> all{"train.max_steps=1", "checkpoint.every=never"};
     all.insert(all.end(), overrides.begin(), overrides.end());

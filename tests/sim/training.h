@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,34 +12,12 @@
 #include <vector>
 
 #include "sim/runtime/control.h"
-#include "support/memory_folder.h"
+#include "support/shared_folder.h"
 #include "train/model_digest.h"
 #include "train/resources.h"
 #include "train/trainer.h"
 
 namespace lockstep::test {
-
-// A folder that all ranks know, empty at first and gone in the end.
-class SharedFolder {
- public:
-  explicit SharedFolder(const MpiEnvironment& env) : env_(env) {
-    int owner = getpid();
-    MPI_Bcast(&owner, 1, MPI_INT, 0, env.world());
-    path_ = (memory_folder() / fmt::format("lockstep_sim_{}", owner)).string();
-    clear();
-  }
-  ~SharedFolder() { clear(); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  void clear() {
-    MPI_Barrier(env_.world());
-    if (env_.rank() == 0) std::filesystem::remove_all(path_);
-    MPI_Barrier(env_.world());
-  }
-  const MpiEnvironment& env_;
-  std::string path_;
-};
 
 using Overrides = std::vector<std::string>;
 
