@@ -95,7 +95,7 @@ struct AllReduceBench::Path {
   void update_share(const Arrays& arrays, const std::function<void(size_t, float*, const float*)>& update) const {
     Shards& shards = *communicator->shards();
     const Shard mine = shards.of(arrays.gradients.size(), communicator->rank());
-    std::array<float, 4096> sum;
+    std::array<float, 2048> sum;
     shards.begin(arrays.gradients);
     for (size_t done = 0; done < mine.count;) {
       const size_t first = mine.first + done, count = std::min(sum.size(), mine.count - done);
