@@ -95,7 +95,7 @@ struct AllReduceBench::Path {
   void update_share(const Arrays& arrays, const std::function<void(size_t, float*, const float*)>& update) const {
     Shards& shards = *communicator->shards();
     const Shard mine = shards.of(arrays.gradients.size(), communicator->rank());
-    std::array<float, 2048> sum;
+    std::array<float, Shards::block> sum;
     shards.begin(arrays.gradients);
     for (size_t done = 0; done < mine.count;) {
       const size_t first = mine.first + done, count = std::min(sum.size(), mine.count - done);
@@ -132,13 +132,12 @@ std::vector<AllReduceCost> AllReduceBench::measure(size_t bytes, int blocks) {
   std::vector<Arrays> arrays;
   std::span<float> window;  // of gradients, for all paths that have one
   for (const Path& path : paths_) {
-    const auto parameters = [&] { return path.sharded ? path.communicator->allocate(bytes) : Buffer::host(bytes); };
     if (!path.window || window.empty()) {
       memory.push_back(path.window ? path.communicator->allocate(bytes) : Buffer::host(bytes));
       if (path.window) window = memory.back().as<float>();
     }
     const std::span<float> gradients = path.window ? window : memory.back().as<float>();
-    memory.push_back(parameters());
+    memory.push_back(path.sharded ? path.communicator->allocate(bytes) : Buffer::host(bytes));
     arrays.push_back({gradients, memory.back().as<float>()});
   }
   const auto update = [&](size_t n, float* p, const float* g) { ops_.sgd({.lr = 1e-3}, n, p, g, nullptr); };

@@ -3,17 +3,12 @@
 #include <algorithm>
 
 namespace lockstep {
-namespace {
-
-constexpr size_t block = 2048;  // floats, 8 KiB of each array: of 1, 2 and 4 Ki the fastest (bench allreduce)
-
-}  // namespace
 
 ShardedUpdate::ShardedUpdate(Communicator& communicator, size_t arena)
     : communicator_(communicator),
       shards_(*communicator.shards()),
       arena_(arena),
-      sum_(Buffer::host(block * sizeof(float))) {}
+      sum_(Buffer::host(Shards::block * sizeof(float))) {}
 
 std::vector<ParameterGroup> ShardedUpdate::own_part(std::vector<ParameterGroup> groups) const {
   const Shard mine = shards_.of(arena_, communicator_.rank());
@@ -22,7 +17,7 @@ std::vector<ParameterGroup> ShardedUpdate::own_part(std::vector<ParameterGroup> 
     for (const ParameterRange& range : group.ranges) {
       const size_t end = std::min(range.offset + range.count, mine.first + mine.count);
       for (size_t at = std::max(range.offset, mine.first); at < end;) {
-        const size_t count = std::min(block - at % block, end - at);
+        const size_t count = std::min(Shards::block - at % Shards::block, end - at);
         part.push_back({at, count});
         at += count;
       }

@@ -157,8 +157,7 @@ const Schema& distributed_schema() {
              "true: a bucket's all-reduce starts while backward goes on; false: all of them after it. Same bits."),
          key("bucket_mb", &S::bucket_mb, between(0, 1 << 20),
              "MiB of gradients per all-reduce; a parameter is never split. 0: a bucket per parameter. Where "
-             "sharded_update "
-             "is done there are none.")
+             "sharded_update is done there are none.")
              .also({"bucket_cap_mb", "bucket_size"}),
          key("first_bucket_mb", &S::first_bucket_mb, between(0, 1 << 20),
              "The same for the bucket that is complete first, which should start early."),

@@ -62,6 +62,8 @@ double Probe::read(const ParameterStore& store) const {
   return sum;
 }
 
+bool watches_gradient(std::string_view text) { return text.starts_with("gradient:"); }
+
 std::vector<Probe> make_probes(const std::vector<std::string>& texts, const ParameterStore& store) {
   std::vector<Probe> probes;
   for (const std::string& text : texts) probes.emplace_back(text, store);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -24,6 +25,9 @@ class Probe {
   ParameterId id_ = 0;
   int64_t element_ = 0;  // canonical, row-major
 };
+
+// Whether a probe of this text reads gradients.
+bool watches_gradient(std::string_view text);
 
 std::vector<Probe> make_probes(const std::vector<std::string>& texts, const ParameterStore& store);
 // The probe's value on every rank.

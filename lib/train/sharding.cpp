@@ -4,12 +4,13 @@
 
 #include "core/error.h"
 #include "train/loss_scaling.h"
+#include "train/probe.h"
+#include "train/translate.h"
 
 namespace lockstep {
 
 std::string why_not_sharded(const Config& config, const Backend& backend, Communicator& communicator,
                             bool weight_known) {
-  const auto watches_gradients = [](const std::string& probe) { return probe.starts_with("gradient:"); };
   if (!config.distributed.sync) return "distributed.sync: false keeps the ranks apart";
   if (!backend.memory().host()) return "parameters lie on GPUs";
   if (communicator.shards() == nullptr)
@@ -20,10 +21,10 @@ std::string why_not_sharded(const Config& config, const Backend& backend, Commun
   if (activation_type(config.train) == DType::f16) return "train.precision: fp16 looks for overflow in all of it";
   if (config.train.on_nonfinite == "skip") return "train.on_nonfinite: skip looks at the whole gradient";
   if (config.log.noise_scale) return "log.noise_scale measures the whole gradient";
-  if (std::ranges::any_of(config.log.watch, watches_gradients)) return "log.watch shows gradients";
+  if (std::ranges::any_of(config.log.watch, watches_gradient)) return "log.watch shows gradients";
   if (config.train.reduction == "mean" && !weight_known && config.distributed.average != "ranks")
     return "the gradient is divided by the targets' weights when it is summed";
-  if (config.optimizer.kind == "lars" || config.optimizer.kind == "lamb")
+  if (adapts_by_parameter(optimizer_settings(config)))
     return fmt::format("optimizer.kind: {} takes norms of whole parameters", config.optimizer.kind);
   return "";
 }

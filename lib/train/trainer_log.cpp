@@ -149,7 +149,7 @@ void Trainer::evaluate(EpochResult& result) {
 
 void Trainer::log_probes(const char* when, bool gradients_too) {
   for (const Probe& probe : probes_) {
-    if (!gradients_too && probe.text().starts_with("gradient:")) continue;
+    if (!gradients_too && watches_gradient(probe.text())) continue;
     log_.probe(when, std::max<int64_t>(step_ - 1, 0), probe.text(),
                gather_probe(probe, network_->store(), communicator_));
   }

@@ -114,7 +114,7 @@ TEST_CASE("every place of a group is one rank's, in blocks") {
     const std::lock_guard lock(together);
     for (const ParameterGroup& group : part)
       for (const ParameterRange& range : group.ranges) {
-        if (range.count == 0 || range.count > 2048) throw Error("no block");
+        if (range.count == 0 || range.count > Shards::block) throw Error("no block");
         for (size_t i = 0; i < range.count; ++i) ++owners[range.offset + i];
       }
   });

@@ -4,12 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "comm/factory.h"
 #include "comm/serial_communicator.h"
 #include "support/metric_runner.h"
+#include "support/same_bits.h"
 #include "train/metrics/exact_sum.h"
 
 using namespace lockstep;
@@ -20,10 +20,6 @@ namespace {
 const std::vector<std::string> kClassMetrics{"accuracy", "top_3", "top_5",     "precision",
                                              "recall",   "f1",    "confusion", "auroc"};
 const std::vector<std::string> kRegressionMetrics{"mse", "mae", "r2"};
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
-}
 
 Samples share_of(const Samples& all, int rank, int ranks) {
   std::vector<int64_t> rows;

@@ -5,21 +5,19 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "comm/factory.h"
+#include "support/run_folder.h"
+#include "support/same_bits.h"
 #include "support/shared_folder.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
-using lockstep::test::SharedFolder;
-namespace fs = std::filesystem;
+using namespace lockstep::test;
 
 namespace {
 
@@ -66,27 +64,10 @@ struct Run {
     buffers.assign(store.buffer_values().begin(), store.buffer_values().end());
     for (const StateArray& array : trainer.optimizer().state())
       optimizer.insert(optimizer.end(), array.values.begin(), array.values.end());
-    if (comm.rank() == 0) events = read_events(dir + "/metrics.jsonl");
+    if (comm.rank() == 0) events = told(dir).events;
     comm.barrier();
   }
-
-  static std::vector<std::string> read_events(const std::string& path) {
-    std::vector<std::string> events;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      nlohmann::json event = nlohmann::json::parse(line);
-      if (event["event"] != "step" && event["event"] != "eval") continue;
-      event.erase("seconds");
-      event.erase("samples_per_second");
-      events.push_back(event.dump());
-    }
-    return events;
-  }
 };
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
-}
 
 // The events of the steps from `first` on.
 std::vector<std::string> from_step(const std::vector<std::string>& events, int64_t first) {

@@ -7,8 +7,8 @@
 
 #include "comm/factory.h"
 #include "support/run_folder.h"
+#include "support/same_bits.h"
 #include "support/shared_folder.h"
-#include "train/sharding.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
@@ -63,10 +63,6 @@ struct Run {
     comm.barrier();
   }
 };
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 void check_same(const char* model, const std::vector<std::string>& overrides) {
   const MpiEnvironment env;

@@ -6,17 +6,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "support/rank_device.h"
+#include "support/same_bits.h"
 #include "train/trainer.h"
 
 using namespace lockstep;
 using test::Alone;
 using test::RankDevice;
+using test::same_bits;
 
 namespace {
 
@@ -73,11 +74,6 @@ struct Run {
     buckets = static_cast<int64_t>(trainer.synchronizer().buckets());
   }
 };
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
 
 void check_same(const char* text, const std::vector<std::string>& overrides) {
   const MpiEnvironment env;
